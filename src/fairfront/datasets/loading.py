@@ -88,10 +88,10 @@ def load(
 
 
 def _attributes(dataset: DatasetInfo, sensitive: str | Sequence[str]) -> tuple[Attribute, ...]:
-    asked = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
-    known = ", ".join(attribute.name for attribute in dataset.sensitive)
+    asked = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive or ())
     if not asked:
-        raise ArgumentError("sensitive", "empty", f"at least one of: {known}")
+        known = ", ".join(attribute.name for attribute in dataset.sensitive)
+        raise ArgumentError("sensitive", "no attribute", f"at least one of: {known}")
     if len(set(asked)) < len(asked):
         raise ArgumentError("sensitive", f"an attribute twice: {', '.join(asked)}", "each attribute once")
     return tuple(dataset.attribute(name) for name in asked)

@@ -159,7 +159,7 @@ def _registry() -> tuple[Mapping[str, FileInfo], Mapping[str, DatasetInfo]]:
         return _parse(path, path.stat().st_mtime_ns)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}; reinstall the package") from error
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path}: not a registry: {error}; restore it with `git checkout -- data`") from error
 
 

@@ -14,7 +14,8 @@ def stratified_split(
     """Draw a test set that has the strata's shares of the rows.
 
     A stratum of m rows gives test_size * m rows to the test set, rounded down or up so that the test set as a whole has
-    round(test_size * n) of them (largest remainders first), and always keeps at least one for training.
+    round(test_size * n) of them (largest remainders first). It always keeps at least one for training, even where the
+    test set then falls short.
 
     Parameters
     ----------
