@@ -1,0 +1,263 @@
+"""What every unfairness metric offers: a description of itself, and a form bound to labels and groups."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairfront.errors import ArgumentError, unknown_name
+from fairfront.metrics.sums import GroupSums
+
+__all__ = ["TASKS", "VARIANTS", "BoundMetric", "FloatArray", "Metric", "Rows", "Task", "Variant", "row_blocks"]
+
+FloatArray = NDArray[np.float64]
+Task = Literal["classification", "regression"]
+Variant = Literal["cited", "paper"]
+TASKS: tuple[Task, ...] = ("classification", "regression")
+VARIANTS: tuple[Variant, ...] = ("cited", "paper")
+
+_BLOCK = 8192
+
+
+class Rows(Protocol):
+    """A design matrix that gives its rows by slices: a NumPy array, or anything that reads them in blocks."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of rows and columns."""
+
+    def __getitem__(self, rows: slice, /) -> ArrayLike:
+        """Return some rows, all columns."""
+
+
+def row_blocks(X: Rows) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield a design matrix block by block, so that no metric ever holds a second copy of it.
+
+    Parameters
+    ----------
+    X : (n, d) array, or an object with ``shape`` that gives rows by slices
+        The design matrix.
+
+    Yields
+    ------
+    rows : slice
+        Which rows these are.
+    block : (m, d) float64 array
+        The rows.
+    """
+    n = X.shape[0]
+    for start in range(0, n, _BLOCK):
+        rows = slice(start, min(start + _BLOCK, n))
+        yield rows, np.asarray(X[rows], dtype=np.float64)
+
+
+class BoundMetric(ABC):
+    """A metric with its labels and groups in place: a function of the scores alone.
+
+    Attributes
+    ----------
+    metric : Metric
+        The metric that was bound.
+    n_rows : int
+        How many scores it takes.
+    """
+
+    def __init__(self, metric: Metric, n_rows: int) -> None:
+        self.metric, self.n_rows = metric, n_rows
+
+    def value(self, z: ArrayLike) -> float:
+        """Return the unfairness of some scores.
+
+        Parameters
+        ----------
+        z : (n,) array
+            Scores, one a row, in the order of the labels and groups.
+
+        Returns
+        -------
+        float
+            Unfairness, at least ``metric.floor(n_groups)`` up to rounding.
+
+        Raises
+        ------
+        ArgumentError
+            If `z` has another length than the labels, or holds NaN or an infinite score.
+        """
+        return self._evaluate(self._scores(z), derivative=False)[0]
+
+    def value_and_derivative(self, z: ArrayLike) -> tuple[float, FloatArray]:
+        """Return the unfairness of some scores and its derivative in each score.
+
+        Parameters
+        ----------
+        z : (n,) array
+            Scores.
+
+        Returns
+        -------
+        value : float
+            Unfairness.
+        derivative : (n,) float64 array
+            dM/dz, a new array.
+
+        Raises
+        ------
+        ArgumentError
+            As `value`.
+        """
+        value, derivative = self._evaluate(self._scores(z), derivative=True)
+        assert derivative is not None
+        return value, derivative
+
+    def quadratic(self, X: Rows) -> FloatArray | None:
+        """Return the matrix Q with M(Xw) = w'Qw for every w, or None where the metric is no quadratic form.
+
+        Parameters
+        ----------
+        X : (n, d) array, or an object with ``shape`` that gives rows by slices
+            Design matrix; rows in the order of the labels and groups.
+
+        Returns
+        -------
+        (d, d) float64 array, or None
+            Symmetric and positive semidefinite. One pass over the rows makes it; an evaluation then costs d².
+        """
+        return None
+
+    @abstractmethod
+    def _evaluate(self, z: FloatArray, derivative: bool) -> tuple[float, FloatArray | None]:
+        """Return the value and, if asked, the derivative; the scores are already checked."""
+
+    def _scores(self, z: ArrayLike) -> FloatArray:
+        z = np.asarray(z, dtype=np.float64)
+        if z.shape != (self.n_rows,):
+            raise ArgumentError("z", f"has shape {z.shape}", f"one score a row: shape ({self.n_rows},)")
+        # The sum is finite unless a score is not (or is absurdly large), and costs a third of the full check.
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspicious = not math.isfinite(float(z.sum()))
+        if suspicious and not np.isfinite(z).all():
+            row = int(np.flatnonzero(~np.isfinite(z))[0])
+            raise ArgumentError("z", f"score {z[row]} in row {row}", "every score finite")
+        return z
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(ABC):
+    """An unfairness metric: what it is called, where it is defined, how small it can be.
+
+    Parameters
+    ----------
+    variant : {"cited", "paper"}, default "cited"
+        ``"paper"`` is the formula exactly as published with the first paper; ``"cited"`` is what the definition that
+        the paper cites means: 0 at parity, and the same however the groups are numbered.
+    task : {"classification", "regression"}, default "classification"
+        What the scores predict.
+
+    Raises
+    ------
+    ArgumentError
+        If the variant or task is unknown, or the metric is not defined for the task.
+    """
+
+    name: ClassVar[str]
+    variant: Variant = "cited"
+    task: Task = "classification"
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise unknown_name("variant", self.variant, VARIANTS)
+        if self.task not in TASKS:
+            raise unknown_name("task", self.task, TASKS)
+        if self.task not in self.tasks:
+            raise ArgumentError("task", f"{self.name} is not defined for {self.task}", f"only for {self.tasks[0]}")
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks for which this variant is defined."""
+        return TASKS
+
+    def floor(self, n_groups: int) -> float:
+        """Return the least value that any scores can have.
+
+        Parameters
+        ----------
+        n_groups : int
+            Number of groups S.
+
+        Returns
+        -------
+        float
+            0 for every "cited" variant; more for those published metrics whose smooth maximum is shifted.
+        """
+        return 0.0
+
+    def bind(self, y: ArrayLike, groups: ArrayLike, n_groups: int | None = None) -> BoundMetric:
+        """Put labels and groups in place and precompute all that depends on them alone.
+
+        Parameters
+        ----------
+        y : (n,) array
+            Labels: 0 and 1 for classification, any real numbers for regression.
+        groups : (n,) integer array
+            Group of each row, 0..S-1, in any order. Rows sorted by group are summed faster.
+        n_groups : int, optional
+            Number of groups S; default: the largest group number plus one.
+
+        Returns
+        -------
+        BoundMetric
+            The metric as a function of scores.
+
+        Raises
+        ------
+        ArgumentError
+            If the lengths differ, a label is no label of the task, a group has no row, or a group lacks the rows that
+            the metric averages over.
+        """
+        labels = _labels(y, self.task)
+        numbers, n_groups = _groups(groups, n_groups, len(labels))
+        return self._bind(labels, GroupSums(numbers, n_groups))
+
+    @abstractmethod
+    def _bind(self, y: FloatArray, groups: GroupSums) -> BoundMetric:
+        """Return the bound metric; labels and groups are already checked."""
+
+
+def _labels(y: ArrayLike, task: Task) -> FloatArray:
+    try:
+        labels = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError("y", "holds labels that are no numbers", "encode the labels to numbers first") from None
+    if labels.ndim != 1 or labels.size == 0:
+        raise ArgumentError("y", f"has shape {labels.shape}", "one label a row, and at least one row")
+    if not np.isfinite(labels).all():
+        raise ArgumentError("y", "holds NaN or an infinite label", "every label finite")
+    if task == "classification" and not ((labels == 0) | (labels == 1)).all():
+        other = labels[(labels != 0) & (labels != 1)][0]
+        raise ArgumentError("y", f"label {other:g} in a classification task", "encode the two classes as 0 and 1")
+    return labels
+
+
+def _groups(groups: ArrayLike, n_groups: int | None, n_rows: int) -> tuple[NDArray[np.int64], int]:
+    numbers = np.asarray(groups)
+    if numbers.shape != (n_rows,):
+        raise ArgumentError("groups", f"has shape {numbers.shape}", f"one group a row of y: shape ({n_rows},)")
+    if numbers.dtype.kind not in "iub":
+        raise ArgumentError("groups", f"has type {numbers.dtype}", "integers 0..S-1")
+    numbers = numbers.astype(np.int64, copy=False)
+    low, high = int(numbers.min()), int(numbers.max())
+    if n_groups is None:
+        n_groups = high + 1
+    if low < 0 or high >= n_groups:
+        raise ArgumentError("groups", f"runs from {low} to {high}", f"0 to {n_groups - 1} for {n_groups} groups")
+    empty = np.flatnonzero(np.bincount(numbers, minlength=n_groups) == 0)
+    if empty.size:
+        which = ", ".join(map(str, empty[:5])) + (" ..." if empty.size > 5 else "")
+        raise ArgumentError("groups", f"no row in group {which}", "drop or merge empty groups and renumber the rest")
+    return numbers, n_groups
