@@ -1,0 +1,9 @@
+"""Running: the store of results, provenance, the claims ledger, the execution of chapters, the book.
+
+Nothing outside this package writes a file.
+"""
+
+from fairfront.runs.ledger import Measurement
+from fairfront.runs.store import Result, compute
+
+__all__ = ["Measurement", "Result", "compute"]
