@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,13 +88,14 @@ def load(
 
 
 def _attributes(dataset: DatasetInfo, sensitive: str | Sequence[str]) -> tuple[Attribute, ...]:
-    asked = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive or ())
+    asked = [sensitive] if isinstance(sensitive, str) else list(sensitive) if isinstance(sensitive, Iterable) else []
     if not asked:
         known = ", ".join(attribute.name for attribute in dataset.sensitive)
-        raise ArgumentError("sensitive", "no attribute", f"at least one of: {known}")
-    if len(set(asked)) < len(asked):
+        raise ArgumentError("sensitive", f"no attributes: {sensitive!r}", f"at least one of: {known}")
+    attributes = tuple(dataset.attribute(name) for name in asked)
+    if len(set(attributes)) < len(attributes):
         raise ArgumentError("sensitive", f"an attribute twice: {', '.join(asked)}", "each attribute once")
-    return tuple(dataset.attribute(name) for name in asked)
+    return attributes
 
 
 def _check_test_size(test_size: float) -> float:

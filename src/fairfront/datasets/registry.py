@@ -137,6 +137,15 @@ def names() -> tuple[str, ...]:
 def info(name: str) -> DatasetInfo:
     """Return what the registry says of a data set.
 
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+
+    Returns
+    -------
+    DatasetInfo
+
     Raises
     ------
     ArgumentError
