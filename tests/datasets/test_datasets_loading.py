@@ -84,6 +84,7 @@ def test_shapes_types_and_standardisation(name):
     assert data.X.dtype == data.y.dtype == np.float64
     assert data.groups.dtype == data.train.dtype == data.test.dtype == np.int64
     assert data.y.shape == data.groups.shape == (n,)
+    assert data.X.flags.writeable and data.y.flags.writeable
     assert len(data.feature_names) == len(set(data.feature_names)) == d
     assert data.group_names == attribute.levels
     assert np.isfinite(data.X).all() and np.isfinite(data.y).all()

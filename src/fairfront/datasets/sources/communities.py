@@ -37,6 +37,6 @@ def task(frame: pd.DataFrame) -> Table:
     known = frame.loc[:, frame.isna().mean() <= MOST_MISSING].dropna().reset_index(drop=True)
     return Table(
         features=known.drop(columns=TARGET),
-        target=known[TARGET].to_numpy(),
+        target=known[TARGET].to_numpy(copy=True),
         attributes=pd.DataFrame({"race": known[list(SHARES)].idxmax(axis=1).map(SHARES)}),
     )
