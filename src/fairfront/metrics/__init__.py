@@ -6,12 +6,46 @@ import dataclasses
 from typing import Any
 
 from fairfront.errors import unknown_name
+from fairfront.metrics import hard
 from fairfront.metrics.base import BoundMetric, Metric, Task, Variant
+from fairfront.metrics.custom import CustomMetric, custom
+from fairfront.metrics.demographic_parity import DemographicParity
+from fairfront.metrics.disparate_mistreatment import DisparateMistreatment
+from fairfront.metrics.equal_opportunity import EqualOpportunity
+from fairfront.metrics.equalized_odds import EqualizedOdds
+from fairfront.metrics.group_variance import GroupVariance
+from fairfront.metrics.hsic import HSIC
 from fairfront.metrics.individual_fairness import IndividualFairness
 
-__all__ = ["BoundMetric", "IndividualFairness", "Metric", "get", "names"]
+__all__ = [
+    "HSIC",
+    "BoundMetric",
+    "CustomMetric",
+    "DemographicParity",
+    "DisparateMistreatment",
+    "EqualOpportunity",
+    "EqualizedOdds",
+    "GroupVariance",
+    "IndividualFairness",
+    "Metric",
+    "custom",
+    "get",
+    "hard",
+    "names",
+]
 
-_METRICS: dict[str, type[Metric]] = {metric.name: metric for metric in (IndividualFairness,)}
+_METRICS: dict[str, type[Metric]] = {
+    metric.name: metric
+    for metric in (
+        DemographicParity,
+        EqualOpportunity,
+        EqualizedOdds,
+        DisparateMistreatment,
+        HSIC,
+        GroupVariance,
+        IndividualFairness,
+    )
+}
 
 
 def names() -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairfront.errors import ArgumentError, unknown_name
+from fairfront.metrics.checks import checked_groups, checked_numbers, checked_two_classes
 from fairfront.metrics.sums import GroupSums
 
 __all__ = ["TASKS", "VARIANTS", "BoundMetric", "FloatArray", "Metric", "Rows", "Task", "Variant", "row_blocks"]
@@ -170,6 +171,7 @@ class Metric(ABC):
     task: Task = "classification"
 
     def __post_init__(self) -> None:
+        """Check the fields; a subclass with more fields extends this."""
         if self.variant not in VARIANTS:
             raise unknown_name("variant", self.variant, VARIANTS)
         if self.task not in TASKS:
@@ -220,44 +222,10 @@ class Metric(ABC):
             If the lengths differ, a label is no label of the task, a group has no row, or a group lacks the rows that
             the metric averages over.
         """
-        labels = _labels(y, self.task)
-        numbers, n_groups = _groups(groups, n_groups, len(labels))
+        labels = checked_two_classes("y", y) if self.task == "classification" else checked_numbers("y", y)
+        numbers, n_groups = checked_groups(groups, n_groups, len(labels))
         return self._bind(labels, GroupSums(numbers, n_groups))
 
     @abstractmethod
     def _bind(self, y: FloatArray, groups: GroupSums) -> BoundMetric:
         """Return the bound metric; labels and groups are already checked."""
-
-
-def _labels(y: ArrayLike, task: Task) -> FloatArray:
-    try:
-        labels = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError("y", "holds labels that are no numbers", "encode the labels to numbers first") from None
-    if labels.ndim != 1 or labels.size == 0:
-        raise ArgumentError("y", f"has shape {labels.shape}", "one label a row, and at least one row")
-    if not np.isfinite(labels).all():
-        raise ArgumentError("y", "holds NaN or an infinite label", "every label finite")
-    if task == "classification" and not ((labels == 0) | (labels == 1)).all():
-        other = labels[(labels != 0) & (labels != 1)][0]
-        raise ArgumentError("y", f"label {other:g} in a classification task", "encode the two classes as 0 and 1")
-    return labels
-
-
-def _groups(groups: ArrayLike, n_groups: int | None, n_rows: int) -> tuple[NDArray[np.int64], int]:
-    numbers = np.asarray(groups)
-    if numbers.shape != (n_rows,):
-        raise ArgumentError("groups", f"has shape {numbers.shape}", f"one group a row of y: shape ({n_rows},)")
-    if numbers.dtype.kind not in "iub":
-        raise ArgumentError("groups", f"has type {numbers.dtype}", "integers 0..S-1")
-    numbers = numbers.astype(np.int64, copy=False)
-    low, high = int(numbers.min()), int(numbers.max())
-    if n_groups is None:
-        n_groups = high + 1
-    if low < 0 or high >= n_groups:
-        raise ArgumentError("groups", f"runs from {low} to {high}", f"0 to {n_groups - 1} for {n_groups} groups")
-    empty = np.flatnonzero(np.bincount(numbers, minlength=n_groups) == 0)
-    if empty.size:
-        which = ", ".join(map(str, empty[:5])) + (" ..." if empty.size > 5 else "")
-        raise ArgumentError("groups", f"no row in group {which}", "drop or merge empty groups and renumber the rest")
-    return numbers, n_groups
