@@ -1,0 +1,220 @@
+"""What the book needs from Sphinx beyond its packages: the full MathJax bundle, and pages that are read, never typed.
+
+Directives
+----------
+``{claims} PAPER|chapters``
+    The claims ledger: every claim of a paper, or the claims of both that a chapter examines.
+``{claims-summary}``
+    How many claims of each paper stand where.
+``{data-sets}``
+    What can be loaded, from the registry.
+``{datasheets}``
+    The datasheets of the embedded files.
+``{api}``
+    The reference of the modules that are its lines; a part of the package that they miss is a warning.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+import fairfront
+from fairfront import datasets
+from fairfront.runs.ledger import VERDICTS, ClaimRecord, ledger
+
+LOGGER = logging.getLogger(__name__)
+MATHJAX = "mathjax/tex-chtml-full.js"
+PAPERS = {"badr": "First paper (bilevel)", "spbm": "Second paper (penalty-barrier)"}
+NOT_AN_API = {"fairfront.cli", "fairfront.__main__"}
+Cell = str | nodes.Node | Sequence[nodes.Node]
+
+
+def select_full_mathjax(app: Sphinx, config: Config) -> None:
+    """Load MathJax's full bundle: sphinx-mathjax-offline carries it, but always selects a smaller one."""
+    spec = importlib.util.find_spec("sphinx-mathjax-offline")
+    folders = spec.submodule_search_locations if spec else None
+    if not folders or not (Path(folders[0]) / "static" / MATHJAX).is_file():
+        raise ExtensionError(f"sphinx-mathjax-offline does not carry {MATHJAX}: install requirements.lock anew")
+    config.mathjax_path = MATHJAX
+
+
+def escape_bars(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Keep the bars of docstrings, where they are absolute values and norms, from being read as substitutions."""
+    for number, line in enumerate(lines):
+        if not line.lstrip().startswith(">>>"):
+            parts = re.split(r"(``.*?``)", line)
+            lines[number] = "".join(p if p.startswith("``") else re.sub(r"(?<!\\)\|", r"\\|", p) for p in parts)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], widths: Sequence[int]) -> nodes.table:
+    """Return a table; a cell is text, a node of text or a sequence of paragraphs."""
+
+    def entry(cell: Cell) -> nodes.entry:
+        if isinstance(cell, str):
+            cell = nodes.Text(cell)
+        return nodes.entry("", *([nodes.paragraph("", "", cell)] if isinstance(cell, nodes.Node) else cell))
+
+    group = nodes.tgroup("", *(nodes.colspec(colwidth=width) for width in widths), cols=len(head))
+    group += nodes.thead("", nodes.row("", *map(entry, head)))
+    group += nodes.tbody("", *(nodes.row("", *map(entry, row)) for row in rows))
+    return nodes.table("", group, classes=["ledger"])
+
+
+def lines(*texts: str) -> list[nodes.Node]:
+    """Return a paragraph for each text that is not empty."""
+    return [nodes.paragraph("", "", nodes.Text(text)) for text in texts if text]
+
+
+class Claims(SphinxDirective):
+    """The claims ledger as a table."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        self.env.note_reread()
+        scope, records = self.arguments[0], ledger()
+        papers = {record.paper for record in records}
+        if scope not in papers | {"chapters"}:
+            raise self.error(f"no such paper: {scope!r} (known: {', '.join(sorted(papers))}, chapters)")
+        shown = [r for r in records if (r.chapter if scope == "chapters" else r.paper == scope)]
+        return [table(("Item", "Claim", "Measured here", "Verdict"), map(self._row, shown), (14, 34, 34, 18))]
+
+    def _row(self, claim: ClaimRecord) -> Sequence[Cell]:
+        paper = f"Paper: {claim.paper_value}" if claim.paper_value else ""
+        where = "; ".join(filter(None, (claim.data, claim.profile and f"profile {claim.profile}")))
+        verdict = lines(claim.verdict, claim.reason)
+        if claim.chapter:
+            verdict.append(nodes.paragraph("", "", self._link(claim.chapter)))
+        return claim.item, lines(claim.statement, paper), lines(claim.measured, where), verdict
+
+    def _link(self, chapter: str) -> nodes.Node:
+        target = f"/notebooks/{chapter}"
+        return addnodes.pending_xref(
+            "",
+            nodes.inline("", chapter),
+            refdomain="std",
+            reftype="doc",
+            reftarget=target,
+            refdoc=self.env.docname,
+            refexplicit=False,
+            refwarn=True,
+        )
+
+
+class ClaimsSummary(SphinxDirective):
+    """How many claims of each paper have which verdict."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        self.env.note_reread()
+        records = ledger()
+        papers = dict.fromkeys(record.paper for record in records)
+        verdicts = dict.fromkeys([*VERDICTS, *(record.verdict for record in records)])
+        counts = Counter((record.paper, record.verdict) for record in records)
+        rows = [(v, *(str(counts[p, v]) for p in papers)) for v in verdicts]
+        rows.append(("all", *(str(sum(r.paper == p for r in records)) for p in papers)))
+        return [table(("Verdict", *(PAPERS[p] for p in papers)), rows, (40, *(20 for _ in papers)))]
+
+
+class DataSets(SphinxDirective):
+    """The data sets of the registry."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        infos = [datasets.info(name) for name in datasets.names()]
+        rows = [
+            (
+                nodes.literal("", info.name),
+                lines(f"{info.target} ({info.task})", info.notice),
+                ", ".join(attribute.name for attribute in info.sensitive),
+                f"{info.file.rows:,}",
+                info.file.licence,
+            )
+            for info in infos
+        ]
+        return [
+            table(("Name", "Target", "Sensitive attributes", "Rows of the file", "Terms"), rows, (20, 34, 18, 10, 18))
+        ]
+
+
+class Parsed(SphinxDirective):
+    """Base of the directives that write Markdown and have it parsed, headings included."""
+
+    def markdown(self) -> Iterator[str]:
+        """Return the lines to parse."""
+        raise NotImplementedError
+
+    def run(self) -> list[nodes.Node]:
+        """Return what the Markdown parses to."""
+        parent = nodes.section()
+        parent.document = self.state.document
+        self.state.nested_parse(
+            StringList(list(self.markdown()), source=self.env.docname), 0, parent, match_titles=True
+        )
+        return parent.children
+
+
+class Datasheets(Parsed):
+    """The datasheets of the embedded files, two heading levels down."""
+
+    def markdown(self) -> Iterator[str]:
+        """Return the lines to parse."""
+        sheets = dict.fromkeys(datasets.info(name).file.datasheet for name in datasets.names())
+        for sheet in sheets:
+            self.env.note_dependency(str(sheet))
+            yield from re.sub(r"^#", "###", sheet.read_text("utf-8"), flags=re.MULTILINE).splitlines()
+            yield ""
+
+
+class Api(Parsed):
+    """The reference of modules: every public object once, where it is to be imported from."""
+
+    has_content = True
+
+    def markdown(self) -> Iterator[str]:
+        """Return the lines to parse."""
+        asked = [line.strip() for line in self.content if line.strip()]
+        parts = {f"fairfront.{module.name}" for module in pkgutil.iter_modules(fairfront.__path__)} - NOT_AN_API
+        for name in sorted(parts - set(asked)):
+            LOGGER.warning("%s is missing from the API reference", name, location=self.get_location())
+        seen: set[int] = set()
+        for name in asked:
+            yield from self._module(importlib.import_module(name), seen)
+
+    def _module(self, module: ModuleType, seen: set[int]) -> Iterator[str]:
+        names = [n for n in getattr(module, "__all__", ()) if not inspect.ismodule(getattr(module, n))]
+        fresh = [n for n in names if id(getattr(module, n)) not in seen]
+        seen.update(id(getattr(module, n)) for n in fresh)
+        yield from (f"## `{module.__name__}`", "", "```{eval-rst}", f".. automodule:: {module.__name__}")
+        yield from ("   :members: " + ", ".join(fresh), "```", "") if fresh else ("```", "")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directives and the choice of MathJax."""
+    app.connect("config-inited", select_full_mathjax, priority=900)
+    app.connect("autodoc-process-docstring", escape_bars)
+    app.add_directive("claims", Claims)
+    app.add_directive("claims-summary", ClaimsSummary)
+    app.add_directive("data-sets", DataSets)
+    app.add_directive("datasheets", Datasheets)
+    app.add_directive("api", Api)
+    return {"version": fairfront.__version__, "parallel_read_safe": True, "parallel_write_safe": True}
