@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -142,7 +143,7 @@ class GroupRisks:
     def from_data(
         cls,
         data: GroupedData,
-        part: str = "train",
+        part: Literal["train", "test", "all"] = "train",
         *,
         loss: str = "logistic",
         l2: float = 1e-2,

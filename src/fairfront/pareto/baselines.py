@@ -151,7 +151,7 @@ def _equalise(solver: Scalarization, lam: Array, steps: int = 30) -> Array:
         G = model.point.gradients[active]
         curvature = G @ cho_solve(model.factor, G.T)
         k = len(active)
-        # Newton step of max lambda'F(w*(lambda)) subject to sum lambda = 1; curvature may be singular, so least squares.
+        # Newton step of max lambda'F(w*(lambda)), sum lambda = 1; the curvature may be singular, so least squares.
         system = np.block([[curvature, np.ones((k, 1))], [np.ones((1, k)), np.zeros((1, 1))]])
         step = np.linalg.lstsq(system, np.r_[losses, 0.0], rcond=None)[0][:k]
         shrinking = step < 0

@@ -7,7 +7,7 @@ point, and a conic solver fails or is inexact there; its dual
     min over lambda_a >= 1 of  sum_a lambda_a F_a(w) - min_u sum_a lambda_a F_a(u)
 
 needs nothing but scalarised fits.  Every lambda gives an upper bound, so the value found certifies efficiency whatever
-the outer solver did; a dominating model is a certificate of its own and is accepted only after F(u) <= F(w) was checked.
+the outer solver did; a dominating model is a certificate of its own, accepted only after F(u) <= F(w) was checked.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def certify(risks: GroupRisks, w: ArrayLike, *, cap: float = 1e8) -> Certificate
 def _dominating(solver: Scalarization, losses: Array, multipliers: Array, tries: int = 10) -> ScalarizedModel | None:
     """Return a scalarised model that is seen to dominate, near the multipliers of the bound.
 
-    At the optimum the groups with a multiplier above 1 are improved by 0, to rounding; where rounding falls on the wrong
-    side, a little more weight on those groups mends it.
+    At the optimum the groups with a multiplier above 1 are improved by 0, to rounding; where rounding falls on the
+    wrong side, a little more weight on those groups mends it.
     """
     lam = multipliers.copy()
     for k in range(tries):

@@ -45,7 +45,7 @@ class PenalizedModel:
 def regularization_path(
     risks: GroupRisks, metric: BoundMetric, penalties: Iterable[float], weights: ArrayLike
 ) -> tuple[PenalizedModel, ...]:
-    """Return a minimiser of ``sum_a lambda_a F_a(w) + nu M(Xw)`` for every penalty nu, each started from the one before.
+    """Return a minimiser of ``sum_a lambda_a F_a(w) + nu M(Xw)`` for every penalty nu, each started from the last.
 
     A metric that is a quadratic form of the coefficients keeps the problem convex and is solved by Newton; any other is
     in general not convex and is followed by BFGS, as a local minimiser.

@@ -164,11 +164,10 @@ class Scalarization:
                 while value(candidate) > reference - 1e-4 * size * decrement and size > 1e-10:
                     size *= 0.5
                     candidate = self.risks.at(point.w - size * step)
-            elif float(np.abs(gradient(candidate)).max()) >= norm:  # at the floor of floating point
-                if norm <= 1e3 * self.tolerance:
-                    return ScalarizedModel(lam, point, factor, norm, iteration)
+            elif norm <= 1e3 * self.tolerance and float(np.abs(gradient(candidate)).max()) >= norm:
+                return ScalarizedModel(lam, point, factor, norm, iteration)  # at the floor of floating point
             point = candidate
         raise ConvergenceError(
-            f"weights: Newton stopped after {self.max_iterations} steps with gradient {norm:.1e}; the weighted risk may "
-            "have no minimiser (separable group with a free intercept?): raise l2 or penalise the intercept"
+            f"weights: Newton stopped after {self.max_iterations} steps with gradient {norm:.1e}; the weighted risk "
+            "may have no minimiser (separable group with a free intercept?): raise l2 or penalise the intercept"
         )
