@@ -190,7 +190,7 @@ def _current_entries() -> Iterable[Entry]:
     for entry in store.entries():
         if entry.study in studies.names():
             if entry.study not in sources:
-                sources[entry.study] = provenance.source_digest([paths.package() / "studies" / f"{entry.study}.py"])
+                sources[entry.study] = provenance.source_digest([studies.source(entry.study)])
             made_by = (entry.provenance.get("source"), entry.provenance.get("version"))
             if made_by == (sources[entry.study], fairfront.__version__):
                 yield entry

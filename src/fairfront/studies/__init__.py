@@ -8,13 +8,16 @@ other than `parameters` is a study.
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
 import pkgutil
+from pathlib import Path
 from types import ModuleType
 
 from fairfront.errors import unknown_name
 
-__all__ = ["get", "names"]
+__all__ = ["get", "names", "source", "title"]
 
 _NOT_STUDIES = frozenset({"parameters"})
 
@@ -38,6 +41,38 @@ def get(name: str) -> ModuleType:
     ArgumentError
         If no study has this name; the nearest names are in the message.
     """
+    return importlib.import_module(_checked(name))
+
+
+def source(name: str) -> Path:
+    """Return the file of a study, without importing it.
+
+    Raises
+    ------
+    ArgumentError
+        If no study has this name.
+    """
+    spec = importlib.util.find_spec(_checked(name))
+    return Path(str(spec.origin if spec else None))
+
+
+def title(name: str) -> str:
+    """Return a study's ``TITLE``, without importing it; "" where it has none.
+
+    Raises
+    ------
+    ArgumentError
+        If no study has this name.
+    """
+    for node in ast.parse(source(name).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if [ast.unparse(target) for target in targets] == ["TITLE"]:
+                return str(node.value.value)
+    return ""
+
+
+def _checked(name: str) -> str:
     if name not in names():
         raise unknown_name("study", name, names())
-    return importlib.import_module(f"{__name__}.{name}")
+    return f"{__name__}.{name}"

@@ -1,0 +1,278 @@
+"""The command line: ``fairfront list | describe | run | study | book | claims | data``.
+
+What takes long to import is imported by the command that needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fairfront.errors import ArgumentError, FairfrontError, unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="fairfront",
+    help="The executed book over fairness-informed Pareto optimisation and constrained training.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data_app = typer.Typer(help="The data sets.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-p",
+        "--parameter",
+        metavar="NAME=VALUE",
+        help="A parameter; again for each. Values: true, false, none, numbers, words; a comma list for several.",
+    ),
+]
+Profile = Annotated[str | None, typer.Option(metavar="smoke|quick|full", help="Seconds, minutes, the papers' sizes.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with its status: 2 for an error of the user's, with one message.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after the program's name; those of the process where None.
+    """
+    try:
+        app(args=None if arguments is None else list(arguments))
+    except FairfrontError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+@app.command("list")
+def list_() -> None:
+    """Show the chapters, the studies, and what the store holds of each."""
+    from fairfront import studies
+    from fairfront.runs import notebooks
+
+    stored = _stored_profiles()
+    _show(
+        "Chapters (fairfront describe CHAPTER)",
+        ("chapter", "title"),
+        [(chapter.name, chapter.title) for chapter in notebooks.chapters()],
+    )
+    _show(
+        "Studies (fairfront study NAME)",
+        ("study", "title", "results in the store"),
+        [(name, studies.title(name), stored.get(name, "none")) for name in studies.names()],
+    )
+
+
+@app.command()
+def describe(chapter: Annotated[str, typer.Argument(help="A chapter, or a study.")]) -> None:
+    """Show the parameters of a chapter: types, defaults, ranges; and what each profile costs."""
+    from fairfront import studies
+    from fairfront.runs import notebooks
+    from fairfront.studies.parameters import PROFILES, cost
+    from fairfront.studies.parameters import describe as describe_study
+
+    known = [item.name for item in notebooks.chapters()]
+    if chapter in known:
+        found = notebooks.get(chapter)
+        title, parameters, costs = found.title, notebooks.parameters(found), notebooks.costs(found)
+    elif chapter in studies.names():
+        cls = studies.get(chapter).Parameters
+        title, parameters = studies.title(chapter), describe_study(cls)
+        costs = {profile: cost(cls, profile) for profile in PROFILES}
+    else:
+        raise unknown_name("chapter", chapter, {*known, *studies.names()})
+    rows = [
+        (item.name, item.type, _default(item.default, item.by_profile), item.allowed, item.help) for item in parameters
+    ]
+    _show(f"{chapter}: {title}", ("parameter", "type", "default", "allowed", "meaning"), rows)
+    _show("Profiles", ("profile", "cost"), [(profile, costs[profile] or "not stated") for profile in PROFILES])
+
+
+@app.command()
+def run(
+    chapter: Annotated[str, typer.Argument(help="The chapter.")],
+    parameter: Assignments = None,
+    profile: Profile = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for CHAPTER.ipynb and CHAPTER.html (else: ./CHAPTER).")
+    ] = None,
+) -> None:
+    """Execute a chapter, with parameters of your own, to a notebook and an HTML page."""
+    from fairfront.runs import book, notebooks
+
+    found, assignments = notebooks.get(chapter), _assignments(parameter)
+    out = Path(found.name) if out is None else out
+    notebook = notebooks.execute(found, assignments, profile, out)
+    print(notebook)
+    if book.can_build():
+        print(book.page(notebook, out))
+    else:
+        print("no page: the book's configuration comes only with a checkout of the repository", file=sys.stderr)
+
+
+@app.command()
+def study(
+    name: Annotated[str, typer.Argument(help="The study.")],
+    parameter: Assignments = None,
+    profile: Profile = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv|FILE.parquet", help="Where the main table goes; others beside it."),
+    ] = None,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Compute again what the store has.")] = False,
+) -> None:
+    """Compute a study without a notebook, and write its tables."""
+    from fairfront import studies
+    from fairfront.runs import progress, store
+    from fairfront.runs.files import require_writable, write_together
+    from fairfront.studies.parameters import parse
+
+    module = studies.get(name)
+    assignments = _assignments(parameter)
+    if profile is not None and assignments.setdefault("profile", profile) != profile:
+        problem = f"--profile {profile} against -p profile={assignments['profile']}"
+        raise ArgumentError("profile", problem, "name it once")
+    parameters = parse(module.Parameters, assignments)
+    if out is not None:
+        _writer(out)
+        require_writable(out.parent, "--out")
+    bars_or_lines = True if progress.on_terminal() else progress.lines
+    result = store.compute(name, parameters, progress=bars_or_lines, refresh=refresh)
+    if out is not None:
+        others = list(result.tables)[1:]
+        targets = [out, *(out.with_name(f"{out.stem}.{table}{out.suffix}") for table in others)]
+        frames = zip(targets, result.tables.values(), strict=True)
+        write_together({target: _writer(target, frame) for target, frame in frames}, "--out")
+        for target, frame in zip(targets, result.tables.values(), strict=True):
+            print(f"{target}: {len(frame)} rows")
+    else:
+        for table, frame in result.tables.items():
+            print(f"{table}: {len(frame)} rows, columns {', '.join(frame.columns)} (write it: --out FILE.csv)")
+    seconds = result.provenance["wall_seconds"]
+    how = f"reused from the store (computed on {result.provenance['date'][:10]} in" if result.reused else "computed (in"
+    print(f"{name} at {parameters.profile}: {how} {seconds:.1f} s)")
+
+
+@app.command("book")
+def book_(
+    profile: Profile = None,
+    chapter: Annotated[str | None, typer.Option(help="The chapter that the parameters are for.")] = None,
+    parameter: Assignments = None,
+    strict: Annotated[bool, typer.Option("--strict/--not-strict", help="Whether warnings are errors.")] = True,
+) -> None:
+    """Execute the chapters and build the book into _build/html (what `make book` does)."""
+    from fairfront.runs import book
+
+    print(book.build(profile or "quick", chapter, _assignments(parameter), strict=strict) / "index.html")
+
+
+@app.command()
+def claims(
+    json: Annotated[bool, typer.Option("--json", help="As JSON, one record a claim.")] = False,
+    profile: Profile = None,
+) -> None:
+    """Show the claims of the papers, and what the store holds of each."""
+    import dataclasses
+    import json as json_module
+
+    from fairfront.runs.ledger import ledger
+
+    records = ledger(profile)
+    if json:
+        plain = [dataclasses.asdict(record) for record in records]
+        print(json_module.dumps(plain, indent=1, ensure_ascii=False))
+        return
+    rows = [
+        (record.id, record.item, record.measured, record.profile, f"{record.verdict}: {record.reason}".rstrip(": "))
+        for record in records
+    ]
+    _show("Claims", ("claim", "item", "measured", "profile", "verdict"), rows)
+
+
+@data_app.command("list")
+def data_list() -> None:
+    """Show the data sets that can be loaded."""
+    from fairfront import datasets
+
+    infos = [datasets.info(name) for name in datasets.names()]
+    rows = [
+        (info.name, info.task, info.target, ", ".join(attribute.name for attribute in info.sensitive), info.file.rows)
+        for info in infos
+    ]
+    _show("Data sets", ("data set", "task", "target", "sensitive attributes", "rows of the file"), rows)
+
+
+def _assignments(words: Sequence[str] | None) -> dict[str, str]:
+    """Return the parameters of ``-p name=value`` words."""
+    found: dict[str, str] = {}
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        if not (name.strip() and equals):
+            raise ArgumentError("-p", f"not an assignment: {word!r}", "write -p name=value")
+        if name.strip() in found:
+            raise ArgumentError("-p", f"{name.strip()} is given twice", "name it once; several values: name=a,b")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _writer(path: Path, frame: pd.DataFrame | None = None) -> Any:
+    """Return what writes a table in the format of a path's ending; without a table only the ending is checked."""
+    if path.suffix == ".csv":
+        return lambda target: frame.to_csv(target, index=False) if frame is not None else None
+    if path.suffix == ".parquet":
+        return lambda target: frame.to_parquet(target, index=False) if frame is not None else None
+    raise ArgumentError("--out", f"unknown ending: {path.name!r}", "name a file that ends in .csv or .parquet")
+
+
+def _stored_profiles() -> dict[str, str]:
+    """Return for each study how many results the store holds, by profile."""
+    from collections import Counter
+
+    from fairfront.runs import store
+    from fairfront.studies.parameters import PROFILES
+
+    counts = Counter((entry.study, entry.provenance["parameters"]["profile"]) for entry in store.entries())
+    studies = {study for study, _ in counts}
+    return {
+        study: ", ".join(f"{profile} ({counts[study, profile]})" for profile in PROFILES if counts[study, profile])
+        for study in studies
+    }
+
+
+def _default(value: object, by_profile: dict[str, object]) -> str:
+    if value is None and by_profile:
+        return ", ".join(f"{profile} {_word(chosen)}" for profile, chosen in by_profile.items())
+    return _word(value)
+
+
+def _word(value: object) -> str:
+    """Return a value as the command line would be given it."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(_word, value))
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def _show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table; where nobody watches, wide enough that a script finds its words unbroken."""
+    console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False)
+    table = Table(*columns, show_edge=False)
+    for row in rows:
+        table.add_row(*map(str, row))
+    console.print(title, style="bold")
+    console.print(table if rows else "none")
+    console.print()
