@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from fairfront import paths
-from fairfront.errors import ArgumentError, FairfrontError
+from fairfront.errors import ArgumentError, FairfrontError, unknown_name
 from fairfront.runs import notebooks, provenance
 from fairfront.runs.files import require_writable, temporary_folder, writing
 from fairfront.runs.ledger import ledger
+from fairfront.studies.parameters import PROFILES
 
 __all__ = ["BuildError", "build", "can_build", "page"]
 
@@ -69,6 +70,8 @@ def build(
     """
     if not can_build():
         raise ArgumentError("book", "its pages are not here", "run it from a checkout of the repository")
+    if profile not in PROFILES:
+        raise unknown_name("profile", profile, PROFILES)
     if assignments and chapter is None:
         raise ArgumentError("chapter", "parameters are given, but not of which chapter", "name it: --chapter NAME")
     named = None if chapter is None else notebooks.get(chapter)
@@ -128,9 +131,10 @@ def page(notebook: Path, out: Path) -> Path:
         _add_bibliography(source / notebook.name)
         toc = source / "_toc.yml"
         toc.write_text(f"format: jb-book\nroot: {notebook.stem}\n", encoding="utf-8")
-        made = _jupyter_book(source, toc, Path(name) / "made", strict=False, log=Path(name) / "log")
+        made = _jupyter_book(source, toc, Path(name) / "made", strict=False, log=paths.build() / "page.log")
         with writing(out, "--out"):
-            shutil.copytree(made, out, dirs_exist_ok=True)
+            # The index would only lead to the page, and a folder may get several.
+            shutil.copytree(made, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*", "index.html"))
     return out / f"{notebook.stem}.html"
 
 
@@ -163,7 +167,7 @@ def _add_bibliography(path: Path) -> None:
 def _jupyter_book(source: Path, toc: Path, output: Path, *, strict: bool, log: Path) -> Path:
     """Run jupyter-book in a process of its own, from nothing, and return the folder of pages."""
     output.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "jupyter_book", "build", str(source), "--all"]
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build", str(source), "--all"]
     command += ["--config", str(_root() / "_config.yml"), "--toc", str(toc), "--path-output", str(output)]
     command += ["-W", "-n", "--keep-going"] if strict else []
     # Everything is built anew: a page that is taken over from the build before would hide its warnings.

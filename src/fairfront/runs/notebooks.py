@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
 import logging
 import os
 import platform
@@ -25,7 +26,16 @@ from fairfront.errors import ArgumentError, FairfrontError, unknown_name
 from fairfront.runs import provenance
 from fairfront.runs.files import require_writable, write_together
 from fairfront.runs.progress import on_terminal
-from fairfront.studies.parameters import PROFILES, ParameterInfo, StudyParameters, cost, describe, parse, parse_like
+from fairfront.studies.parameters import (
+    PROFILES,
+    ParameterInfo,
+    StudyParameters,
+    cost,
+    describe,
+    describe_like,
+    parse,
+    parse_like,
+)
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -62,9 +72,10 @@ class Chapter:
     comments: dict[str, str]
 
     @property
-    def study(self) -> type[StudyParameters] | None:
-        """The ``Parameters`` of the study of the same name, where there is one."""
-        return studies.get(self.name).Parameters if self.name in studies.names() else None
+    def checks(self) -> type[StudyParameters]:
+        """What checks its parameters: ``Parameters`` of the study of the same name, else what all studies have."""
+        found: type[StudyParameters] = StudyParameters
+        return studies.get(self.name).Parameters if self.name in studies.names() else found
 
 
 def chapters() -> tuple[Chapter, ...]:
@@ -97,23 +108,18 @@ def parameters(chapter: Chapter) -> list[ParameterInfo]:
 
     Types, ranges and meanings come from the study of the same name; where it has no such parameter, from the cell.
     """
-    known = {info.name: info for info in describe(chapter.study)} if chapter.study else {}
+    known = {info.name: info for info in describe(chapter.checks)}
     return [
-        ParameterInfo(
-            name=name,
-            type=known[name].type if name in known else type(default).__name__,
-            default=default,
-            allowed=known[name].allowed if name in known else "",
-            help=(known[name].help if name in known else "") or chapter.comments.get(name, ""),
-            by_profile=known[name].by_profile if name in known else {},
-        )
+        dataclasses.replace(known[name], default=default)
+        if name in known
+        else describe_like(name, default, chapter.comments[name])
         for name, default in chapter.defaults.items()
     ]
 
 
 def costs(chapter: Chapter) -> dict[str, str]:
     """Return what each profile of a chapter costs, as its study's grid says it; "" where it does not."""
-    return {profile: cost(chapter.study, profile) if chapter.study else "" for profile in PROFILES}
+    return {profile: cost(chapter.checks, profile) for profile in PROFILES}
 
 
 def values(chapter: Chapter, assignments: Mapping[str, object], profile: str | None = None) -> dict[str, Any]:
@@ -146,19 +152,14 @@ def values(chapter: Chapter, assignments: Mapping[str, object], profile: str | N
         problem = f"--profile {profile} against -p profile={assignments['profile']}"
         raise ArgumentError("profile", problem, "name it once")
     given = {**assignments, "profile": profile or assignments.get("profile", "quick")}
-    if given["profile"] not in PROFILES:
-        raise unknown_name("profile", given["profile"], PROFILES)
-    read: dict[str, Any] = {}
-    study = chapter.study
-    if study is not None:
-        fields = {info.name for info in describe(study)}
-        own = {name: value for name, value in chapter.defaults.items() if name in fields}
-        # Everything at once, so that what a study demands of several parameters together is found out here.
-        made = parse(study, {**own, **{name: value for name, value in given.items() if name in fields}})
-        read = {name: getattr(made, name) for name in given if name in fields}
-    for name in given:
-        if name not in read:
-            read[name] = parse_like(name, given[name], chapter.defaults[name])
+    fields = {info.name for info in describe(chapter.checks)}
+    own = {name: value for name, value in chapter.defaults.items() if name in fields}
+    # Everything at once, so that what a study demands of several parameters together is found out here.
+    made = parse(chapter.checks, {**own, **{name: value for name, value in given.items() if name in fields}})
+    read = {
+        name: getattr(made, name) if name in fields else parse_like(name, value, chapter.defaults[name])
+        for name, value in given.items()
+    }
     changed = {name: value for name, value in read.items() if name != "profile" and value != chapter.defaults[name]}
     return {"profile": read["profile"], **changed}
 
@@ -351,6 +352,7 @@ def _run(chapter: Chapter, chosen: dict[str, Any], key: str, place: Path, failed
     from papermill.exceptions import PapermillExecutionError
 
     logging.getLogger("papermill").setLevel(logging.ERROR)  # it warns of parameters that its pattern does not find
+    _teach_tuples()
     failed = failed_folder / f"{chapter.name}.failed.ipynb"
     changed = {name: value for name, value in chosen.items() if value != chapter.defaults[name]}
     with tempfile.TemporaryDirectory(prefix="fairfront-") as name:
@@ -364,6 +366,7 @@ def _run(chapter: Chapter, chosen: dict[str, Any], key: str, place: Path, failed
                     kernel_name="python3",
                     progress_bar=on_terminal(),
                     cwd=name,
+                    extra_arguments=["--log-level=ERROR"],  # the kernel's remark that its sockets are not encrypted
                 )
         except (PapermillExecutionError, DeadKernelError) as error:
             kept = ""
@@ -377,6 +380,21 @@ def _run(chapter: Chapter, chosen: dict[str, Any], key: str, place: Path, failed
     text = nbformat.writes(notebook) + "\n"
     write_together({place: lambda path: _write(path, text)}, "build folder")
     failed.unlink(missing_ok=True)
+
+
+def _teach_tuples() -> None:
+    """Have papermill write a tuple as one; by itself it writes the text of it, as a string."""
+    from papermill.translators import PythonTranslator, papermill_translators
+
+    class Translator(PythonTranslator):
+        @classmethod
+        def translate(cls, val: Any) -> str:
+            if isinstance(val, tuple):
+                comma = "," if len(val) == 1 else ""
+                return f"({', '.join(map(cls.translate, val))}{comma})"
+            return str(super().translate(val))
+
+    papermill_translators.register("python", Translator)
 
 
 def _failure(error: Any) -> str:

@@ -35,6 +35,7 @@ __all__ = [
     "StudyParameters",
     "cost",
     "describe",
+    "describe_like",
     "meta",
     "parse",
     "parse_like",
@@ -194,6 +195,11 @@ def describe(cls: type[StudyParameters]) -> list[ParameterInfo]:
         )
         for name, parameter in _fields(cls).items()
     ]
+
+
+def describe_like(name: str, default: object, help: str = "") -> ParameterInfo:
+    """Return what can be said about a parameter of which only a default is known (see `parse_like`)."""
+    return ParameterInfo(name, _words(_type_of(default)), default, "", help, {})
 
 
 def to_json(parameters: StudyParameters) -> dict[str, Any]:
