@@ -174,6 +174,7 @@ def _jupyter_book(source: Path, toc: Path, output: Path, *, strict: bool, log: P
     answer = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=_root(), check=False, errors="replace"
     )
+    log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(answer.stdout, encoding="utf-8")
     made = output / "_build" / "html"
     if answer.returncode != 0 or not made.is_dir():

@@ -90,8 +90,8 @@ def source_digest(
 ) -> str:
     """Return the SHA-256 of the code that some files run: their own, and every fairfront module they import in turn.
 
-    The syntax trees are hashed, without docstrings and, unless asked for, without functions named ``figure*``: neither
-    a comment, a docstring nor a restyled figure makes a result stale.
+    The syntax trees are hashed, without docstrings and, unless asked for, without functions named ``figure*`` and the
+    private functions that only these use: neither a comment, a docstring nor a restyled figure makes a result stale.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _parse(text: str, package: str, figures: bool) -> tuple[str, tuple[str, ...]
 
 
 class _Stripper(ast.NodeTransformer):
-    """Takes away bare strings (docstrings) and, unless they count, functions named ``figure*``."""
+    """Takes away bare strings (docstrings) and, unless they count, figures: functions ``figure*`` and their helpers."""
 
     def __init__(self, figures: bool) -> None:
         self.figures = figures
@@ -150,8 +150,14 @@ class _Stripper(ast.NodeTransformer):
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return None if is_text else self.generic_visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
-        return None if node.name.startswith("figure") and not self.figures else self.generic_visit(node)
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        drawn = {child for child in node.body if isinstance(child, ast.FunctionDef) and child.name.startswith("figure")}
+        while drawn and not self.figures:
+            node.body = [child for child in node.body if child not in drawn]
+            used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+            private = (child for child in node.body if isinstance(child, ast.FunctionDef) and child.name[0] == "_")
+            drawn = {child for child in private if child.name not in used}  # now that the figures are gone
+        return self.generic_visit(node)
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[str]:

@@ -276,9 +276,9 @@ class _Parameter:
             return " | ".join(str(choice) for choice in self._choices())
         bounds = (self.low is not None, self.high is not None)
         return {
-            (True, True): f"{self.low} .. {self.high}",
-            (True, False): f">= {self.low}",
-            (False, True): f"<= {self.high}",
+            (True, True): f"{self.low:g} .. {self.high:g}",
+            (True, False): f">= {self.low:g}",
+            (False, True): f"<= {self.high:g}",
             (False, False): "",
         }[bounds]
 
