@@ -1,0 +1,86 @@
+"""One style sheet and one table of colours and markers for every figure of the book."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+
+__all__ = ["FRONT", "PATH", "STRATEGIES", "UNFAIRNESS_MAP", "Mark", "mark_strategies", "style"]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a strategy is drawn: its label, colour (Okabe and Ito's palette, told apart without colour by the marker)."""
+
+    label: str
+    colour: str
+    marker: str
+    size: float = 7.0
+
+
+FRONT = "#0072B2"
+"""Colour of the Pareto front."""
+PATH = "#D55E00"
+"""Colour of the regularisation path."""
+UNFAIRNESS_MAP = "viridis"
+"""Colour map of an unfairness metric."""
+
+STRATEGIES: Mapping[str, Mark] = {
+    "badr": Mark("badr", "#D55E00", "*", 20.0),
+    "minimax": Mark("minimax", "#CC79A7", "D", 9.0),
+    "one-group": Mark("one-group", "#009E73", "s", 5.5),
+    "balanced": Mark("balanced", "#E69F00", "^", 8.0),
+    "uniform": Mark("uniform", "#56B4E9", "o", 8.0),
+    "erm": Mark("ERM", "#000000", "x"),
+}
+
+_RC: Any = {
+    "figure.facecolor": "white",  # opaque, so that a figure reads the same on a dark page
+    "axes.facecolor": "white",
+    "savefig.facecolor": "white",
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 110,
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "mathtext.fontset": "cm",
+}
+
+
+@contextmanager
+def style() -> Generator[None]:
+    """Draw in the book's style within this context."""
+    with mpl.rc_context(_RC):
+        yield
+
+
+def mark_strategies(ax: Axes, coordinates: Mapping[str, tuple[float, float]]) -> None:
+    """Mark strategies at their (x, y); those that may coincide lie in order of their size."""
+    for depth, (name, mark) in enumerate(STRATEGIES.items()):
+        if name in coordinates:
+            x, y = coordinates[name]
+            filled = mark.marker != "x"
+            ax.plot(
+                x,
+                y,
+                linestyle="none",
+                marker=mark.marker,
+                markersize=mark.size,
+                markerfacecolor=mark.colour,
+                markeredgecolor="white" if filled else mark.colour,
+                markeredgewidth=0.8 if filled else 2.0,
+                label=mark.label,
+                zorder=5 + depth,
+                clip_on=False,
+            )
