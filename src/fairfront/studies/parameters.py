@@ -274,13 +274,11 @@ class _Parameter:
         """Return the choices or the range in words."""
         if self.choices is not None:
             return " | ".join(str(choice) for choice in self._choices())
-        bounds = (self.low is not None, self.high is not None)
-        return {
-            (True, True): f"{self.low:g} .. {self.high:g}",
-            (True, False): f">= {self.low:g}",
-            (False, True): f"<= {self.high:g}",
-            (False, False): "",
-        }[bounds]
+        if self.low is not None and self.high is not None:
+            return f"{self.low:g} .. {self.high:g}"
+        if self.low is not None:
+            return f">= {self.low:g}"
+        return "" if self.high is None else f"<= {self.high:g}"
 
     def _choices(self) -> tuple[Any, ...]:
         return tuple(self.choices() if callable(self.choices) else self.choices)
