@@ -15,7 +15,7 @@ from fairfront.errors import ArgumentError, unknown_name
 from fairfront.metrics.checks import checked_groups, checked_numbers, checked_two_classes
 from fairfront.metrics.sums import GroupSums
 
-__all__ = ["TASKS", "VARIANTS", "BoundMetric", "FloatArray", "Metric", "Rows", "Task", "Variant", "row_blocks"]
+__all__ = ["TASKS", "VARIANTS", "BoundMetric", "FloatArray", "Metric", "Rows", "Task", "Variant", "shifted_blocks"]
 
 FloatArray = NDArray[np.float64]
 Task = Literal["classification", "regression"]
@@ -37,8 +37,11 @@ class Rows(Protocol):
         """Return some rows, all columns."""
 
 
-def row_blocks(X: Rows) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield a design matrix block by block, so that no metric ever holds a second copy of it.
+def shifted_blocks(X: Rows) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield a design matrix block by block, less a point near its rows.
+
+    No quadratic metric sees a common shift of the rows, and about a point near them its sums stay small: columns far
+    from zero cost no digits. Blocks, because no metric should ever hold a second copy of the design matrix.
 
     Parameters
     ----------
@@ -50,12 +53,15 @@ def row_blocks(X: Rows) -> Iterator[tuple[slice, FloatArray]]:
     rows : slice
         Which rows these are.
     block : (m, d) float64 array
-        The rows.
+        The rows, less the mean of the first block: the same shift at every pass.
     """
-    n = X.shape[0]
-    for start in range(0, n, _BLOCK):
-        rows = slice(start, min(start + _BLOCK, n))
-        yield rows, np.asarray(X[rows], dtype=np.float64)
+    shift: FloatArray | None = None
+    for start in range(0, X.shape[0], _BLOCK):
+        rows = slice(start, min(start + _BLOCK, X.shape[0]))
+        block = np.asarray(X[rows], dtype=np.float64)
+        if shift is None:
+            shift = block.mean(axis=0)
+        yield rows, block - shift
 
 
 class BoundMetric(ABC):
@@ -201,6 +207,8 @@ class Metric(ABC):
 
     def bind(self, y: ArrayLike, groups: ArrayLike, n_groups: int | None = None) -> BoundMetric:
         """Put labels and groups in place and precompute all that depends on them alone.
+
+        The arrays may be kept without a copy: do not change them afterwards.
 
         Parameters
         ----------

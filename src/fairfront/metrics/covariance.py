@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairfront.metrics.base import BoundMetric, FloatArray, Metric, Rows, row_blocks
+from fairfront.metrics.base import BoundMetric, FloatArray, Metric, Rows, shifted_blocks
 from fairfront.metrics.sums import GroupSums
 
 __all__ = ["SquaredCovariance"]
@@ -36,8 +36,7 @@ class SquaredCovariance(BoundMetric):
 
     def quadratic(self, X: Rows) -> FloatArray:
         """Return Q = cc', c the covariances of the columns and the group numbers."""
-        centre, covariances = None, np.zeros(X.shape[1])
-        for rows, block in row_blocks(X):
-            centre = block.mean(axis=0) if centre is None else centre
-            covariances += self._weights[rows] @ (block - centre)
+        covariances = np.zeros(X.shape[1])
+        for rows, block in shifted_blocks(X):
+            covariances += self._weights[rows] @ block
         return np.outer(covariances, covariances)

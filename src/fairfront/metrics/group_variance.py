@@ -19,7 +19,7 @@ _Loss = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 def _logistic(z: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    return np.logaddexp(0.0, z) - y * z, sigmoid(z)[0] - y
+    return np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z))) - y * z, sigmoid(z)[0] - y
 
 
 def _squared_hinge(z: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:

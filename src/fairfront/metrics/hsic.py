@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairfront.errors import ArgumentError
-from fairfront.metrics.base import BoundMetric, FloatArray, Metric, Rows, row_blocks
+from fairfront.metrics.base import BoundMetric, FloatArray, Metric, Rows, shifted_blocks
 from fairfront.metrics.covariance import SquaredCovariance
 from fairfront.metrics.sums import GroupSums
 
@@ -50,9 +50,8 @@ class _Bound(BoundMetric):
         return value, self._groups.spread(2 * (totals - self._shares @ totals) / (self.n_rows - 1))
 
     def quadratic(self, X: Rows) -> FloatArray:
-        centre, totals = None, np.zeros((self._groups.n_groups, X.shape[1]))
-        for rows, block in row_blocks(X):
-            centre = block.mean(axis=0) if centre is None else centre
-            totals += self._groups.row_sums(rows, block - centre)
+        totals = np.zeros((self._groups.n_groups, X.shape[1]))
+        for rows, block in shifted_blocks(X):
+            totals += self._groups.row_sums(rows, block)
         totals -= np.outer(self._shares, totals.sum(axis=0))
         return totals.T @ totals / (self.n_rows - 1) ** 2

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfront.metrics.base import BoundMetric, FloatArray, Metric, Rows, row_blocks
+from fairfront.metrics.base import BoundMetric, FloatArray, Metric, Rows, shifted_blocks
 from fairfront.metrics.sums import GroupSums
 
 __all__ = ["IndividualFairness"]
@@ -86,9 +86,8 @@ class _CellKernel:
 
     def second_moment(self, X: Rows, weights: FloatArray) -> FloatArray:
         d = X.shape[1]
-        moment, cell_sums, shift = np.zeros((d, d)), np.zeros((self._cells.n_groups, d)), _shift(X)
-        for rows, block in row_blocks(X):
-            block = block - shift
+        moment, cell_sums = np.zeros((d, d)), np.zeros((self._cells.n_groups, d))
+        for rows, block in shifted_blocks(X):
             moment += (block * weights[rows, None]).T @ block
             cell_sums += self._cells.row_sums(rows, block)
         moment -= cell_sums.T @ self._across(cell_sums)
@@ -119,15 +118,15 @@ class _SortedKernel:
 
     def second_moment(self, X: Rows, weights: FloatArray) -> FloatArray:
         n, d = X.shape
-        moment, shift = np.zeros((d, d)), _shift(X)
+        moment = np.zeros((d, d))
         for first in range(0, d, _COLUMNS):
             here = slice(first, min(first + _COLUMNS, d))
             columns = np.empty((here.stop - first, n))
-            for rows, block in row_blocks(X):
-                columns[:, rows] = (block[:, here] - shift[here]).T
+            for rows, block in shifted_blocks(X):
+                columns[:, rows] = block[:, here].T
             applied = weights * columns - self.times(columns)
-            for rows, block in row_blocks(X):
-                moment[:, here] += (block - shift).T @ applied[:, rows].T
+            for rows, block in shifted_blocks(X):
+                moment[:, here] += block.T @ applied[:, rows].T
         return (moment + moment.T) / 2
 
 
@@ -181,11 +180,6 @@ class _DecayingSum:
             handed_on = self._between(f[-1])
             f[:, :, 1:] += self._since_start[:, None, 1:] * handed_on[:, :-1]
         return f.transpose(1, 2, 0).reshape(k, -1)[:, : self._n]
-
-
-def _shift(X: Rows) -> FloatArray:
-    """Return a point near the rows. The form does not see a common shift, and about this one its sums are small."""
-    return next(row_blocks(X))[1].mean(axis=0)
 
 
 def _sums_of_others(table: FloatArray) -> FloatArray:

@@ -23,8 +23,9 @@ def checked_positive(argument: str, value: float) -> None:
 def sigmoid(z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return 1/(1 + exp(-z)) and its derivative; no exponential of a positive number is taken."""
     small = np.exp(-np.abs(z))
-    below = 1.0 / (1.0 + small)
-    return np.where(z >= 0, below, small * below), small * below * below
+    large = 1.0 / (1.0 + small)
+    small *= large
+    return np.where(z >= 0, large, small), large * small
 
 
 def smooth_modulus(c: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
