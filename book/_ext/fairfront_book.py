@@ -21,6 +21,7 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+import typing
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -79,8 +80,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], widths: Sequence[
 
 
 def lines(*texts: str) -> list[nodes.Node]:
-    """Return a paragraph for each text that is not empty."""
-    return [nodes.paragraph("", "", nodes.Text(text)) for text in texts if text]
+    """Return a paragraph for each text that is not empty; an apostrophe stays one, as phi' needs."""
+    return [nodes.paragraph("", "", nodes.Text(text), support_smartquotes=False) for text in texts if text]
 
 
 class Claims(SphinxDirective):
@@ -201,11 +202,18 @@ class Api(Parsed):
             yield from self._module(importlib.import_module(name), seen)
 
     def _module(self, module: ModuleType, seen: set[int]) -> Iterator[str]:
-        names = [n for n in getattr(module, "__all__", ()) if not inspect.ismodule(getattr(module, n))]
-        fresh = [n for n in names if id(getattr(module, n)) not in seen]
-        seen.update(id(getattr(module, n)) for n in fresh)
+        public = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+        fresh = {n: o for n, o in public.items() if not inspect.ismodule(o) and id(o) not in seen}
+        seen.update(map(id, fresh.values()))
+        code = [name for name, item in fresh.items() if inspect.isclass(item) or inspect.isroutine(item)]
         yield from (f"## `{module.__name__}`", "", "```{eval-rst}", f".. automodule:: {module.__name__}")
-        yield from ("   :members: " + ", ".join(fresh), "```", "") if fresh else ("```", "")
+        yield from ["   :members: " + ", ".join(code)] if code else []
+        # Constants and aliases of types get a place that docstrings can link to, even where they say nothing.
+        for name in sorted(fresh.keys() - set(code)):
+            alias = typing.get_origin(fresh[name]) is not None
+            entry = f".. py:data:: {module.__name__}.{name}" if alias else f".. autodata:: {module.__name__}.{name}"
+            yield from ("", entry, *([] if alias else ["   :no-value:"]))
+        yield from ("```", "")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
