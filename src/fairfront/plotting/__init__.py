@@ -1,5 +1,6 @@
-"""The look of every figure: restyling one never runs a computation again."""
+"""The look of every figure and table: restyling one never runs a computation again."""
 
-from fairfront.plotting.style import FRONT, PATH, STRATEGIES, UNFAIRNESS_MAP, Mark, mark_strategies, style
+from fairfront.plotting.style import FRONT, PATH, STRATEGIES, UNFAIRNESS_MAP, Mark, mark_strategies, panels, style
+from fairfront.plotting.tables import present
 
-__all__ = ["FRONT", "PATH", "STRATEGIES", "UNFAIRNESS_MAP", "Mark", "mark_strategies", "style"]
+__all__ = ["FRONT", "PATH", "STRATEGIES", "UNFAIRNESS_MAP", "Mark", "mark_strategies", "panels", "present", "style"]

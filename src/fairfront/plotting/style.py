@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-__all__ = ["FRONT", "PATH", "STRATEGIES", "UNFAIRNESS_MAP", "Mark", "mark_strategies", "style"]
+__all__ = ["FRONT", "PATH", "STRATEGIES", "UNFAIRNESS_MAP", "Mark", "mark_strategies", "panels", "style"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,19 @@ def style() -> Generator[None]:
     """Draw in the book's style within this context."""
     with mpl.rc_context(_RC):
         yield
+
+
+def panels(rows: int, columns: int, *, width: float = 3.6, height: float = 3.4) -> tuple[Figure, np.ndarray]:
+    """Return a figure of ``rows`` x ``columns`` axes, each ``width`` x ``height`` inches, and the array of the axes.
+
+    The figure is taken from pyplot, which lets a notebook show it, and closed at once, so that it is shown only where
+    it is asked for and held only by its owner.
+    """
+    import matplotlib.pyplot as plt  # only where something is drawn
+
+    figure, axes = plt.subplots(rows, columns, figsize=(width * columns + 0.9, height * rows), squeeze=False)
+    plt.close(figure)
+    return figure, axes
 
 
 def mark_strategies(ax: Axes, coordinates: Mapping[str, tuple[float, float]]) -> None:

@@ -5,5 +5,6 @@ Nothing outside this package writes a file.
 
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.store import Result, compute
+from fairfront.runs.verdicts import verdicts
 
-__all__ = ["Measurement", "Result", "compute"]
+__all__ = ["Measurement", "Result", "compute", "verdicts"]

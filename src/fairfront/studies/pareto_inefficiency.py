@@ -36,7 +36,7 @@ from fairfront.pareto import (
     two_group_weights,
     uniform_weights,
 )
-from fairfront.plotting import FRONT, PATH, STRATEGIES, UNFAIRNESS_MAP, mark_strategies, style
+from fairfront.plotting import FRONT, PATH, STRATEGIES, UNFAIRNESS_MAP, mark_strategies, panels, style
 from fairfront.risks import GroupRisks, RiskPoint
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
@@ -47,6 +47,7 @@ __all__ = [
     "TITLE",
     "Parameters",
     "datasets",
+    "facts",
     "figure_certificates",
     "figure_coefficients",
     "figure_cost",
@@ -321,6 +322,50 @@ def table_reach(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, str]:
+    """Return the numbers that the chapter's prose and captions quote, as words, by name."""
+    reach = table_reach(tables).set_index("task")
+    points, checks = tables["points"], tables["checks"]
+    efficient = points[points.curve != "regularisation"].certificate.max()
+    dominated = tables["dominating"]
+    share = (dominated.improvement > DOMINATED).groupby(dominated.task, sort=False).mean()
+    first = parameters.task[0]
+    worst = dominated[dominated.task == first].nlargest(1, "improvement").iloc[0]
+    counterexample = checks[checks.task == "counterexample"].iloc[0]
+    strategies = points[points.curve == "strategy"].pivot_table(index="task", columns="name", values="fairness")
+    tied = [task for task in parameters.task if strategies.loc[task].drop("badr").min() <= strategies.loc[task, "badr"]]
+    samples = ", ".join(f"{row.task} {row.rows:,} rows" for row in tables["groups"].itertuples())
+    gap_1, gap_2 = (float(reach[f"risk {a}: path minus uniform"].loc[first]) for a in (1, 2))
+    least_front, least_path = (float(reach[f"least on the {curve}"].loc[first]) for curve in ("front", "path"))
+    return {
+        "setting": (
+            f"ACS 2012 sample ({samples}; persons of 2012, not the 2018 state files) by {parameters.sensitive}, "
+            f"all rows, no split; profile {parameters.profile}; metric {_label(parameters)}, "
+            f"variant {parameters.variant}; l2 {parameters.l2:g}, intercept "
+            f"{'penalised' if parameters.penalize_intercept else 'free'}; path from {parameters.path_weights} weights"
+        ),
+        "profile": parameters.profile,
+        "task_first": first,
+        "front_certificate": f"{efficient:.0e}",
+        "front_count": f"{int((points.curve != 'regularisation').sum()):,}",
+        "path_count": f"{int((points.curve == 'regularisation').sum()):,}",
+        "share_dominated": ", ".join(f"{task} {value:.0%}" for task, value in share.items()),
+        "front_least": f"{least_front:.3f}",
+        "path_least": f"{least_path:.3f}",
+        "path_price_1": f"{gap_1:+.4f}",
+        "path_price_2": f"{gap_2:+.4f}",
+        "worst_penalty": f"{worst.penalty:.2g}",
+        "worst_losses": f"({worst.loss_1:.4f}, {worst.loss_2:.4f})",
+        "worst_by": f"({worst.by_loss_1:.4f}, {worst.by_loss_2:.4f})",
+        "worst_improvement": f"{worst.improvement:.4f}",
+        "counterexample": f"{counterexample.measured:.3f}",
+        "tied": " and ".join(tied) if tied else "no task",
+        "minima": ", ".join(
+            f"{task} {count}" for task, count in tables["minima"].groupby("task", sort=False).size().items()
+        ),
+    }
+
+
 def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Measurement, ...]:
     """Return what the tables say of the paper's claims."""
     points, checks = tables["points"], tables["checks"]
@@ -395,13 +440,6 @@ def _least(points: pd.DataFrame, minima: pd.DataFrame, data: str) -> Measurement
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def _axes(rows: int, columns: int, height: float = 3.4) -> tuple[Figure, np.ndarray]:
-    import matplotlib.pyplot as plt  # only where something is drawn
-
-    figure, axes = plt.subplots(rows, columns, figsize=(3.6 * columns + 0.9, height * rows), squeeze=False)
-    return figure, axes
-
-
 def _label(parameters: Parameters) -> str:
     return parameters.metric.replace("_", " ")
 
@@ -410,7 +448,7 @@ def figure_fronts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fi
     """Draw Figure 1: the front and the path in the plane of the risks (top), the metric along the front (bottom)."""
     points, groups = tables["points"], tables["groups"].set_index("task")
     with style():
-        figure, axes = _axes(2, len(groups))
+        figure, axes = panels(2, len(groups))
         for column, task in enumerate(groups.index):
             mine = points[points.task == task]
             _draw_plane(figure, axes[0, column], mine, groups.loc[task])
@@ -459,7 +497,7 @@ def figure_certificates(tables: dict[str, pd.DataFrame], parameters: Parameters)
     """Draw the certificates along the path: the dual bound, the verified improvement, and the front's own largest."""
     points = tables["points"]
     with style():
-        figure, axes = _axes(1, len(parameters.task))
+        figure, axes = panels(1, len(parameters.task))
         for ax, task in zip(axes[0], parameters.task, strict=True):
             mine = points[points.task == task]
             path = mine[mine.curve == "regularisation"]
@@ -488,7 +526,7 @@ def figure_cost(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figu
     """Draw what efficiency costs: the path's unfairness against its certificate, and the least on the front."""
     points = tables["points"]
     with style():
-        figure, axes = _axes(1, len(parameters.task))
+        figure, axes = panels(1, len(parameters.task))
         for ax, task in zip(axes[0], parameters.task, strict=True):
             mine = points[points.task == task]
             path, front = mine[mine.curve == "regularisation"], mine[mine.curve == "front"]
@@ -517,7 +555,7 @@ def figure_coefficients(tables: dict[str, pd.DataFrame], parameters: Parameters)
     frame = tables["coefficients"]
     tasks = [task for task in parameters.task if (frame.task == task).any()]
     with style():
-        figure, axes = _axes(1, len(tasks), height=4.6)
+        figure, axes = panels(1, len(tasks), height=4.6)
         for ax, task in zip(axes[0], tasks, strict=True):
             mine = frame[frame.task == task].iloc[::-1].reset_index(drop=True)
             ax.hlines(mine.index, mine.regularised, mine.dominating, color="#bbbbbb", linewidth=2, zorder=1)
