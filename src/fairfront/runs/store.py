@@ -157,6 +157,7 @@ def compute(
         with writing(place, _STORE):
             _write_json(folder / _MEASUREMENTS, [dataclasses.asdict(measurement) for measurement in measurements])
             origin["files"] = {path.name: provenance.file_digest(path) for path in sorted(folder.iterdir())}
+            origin["digest"] = provenance.digest(origin)
             _write_json(folder / _PROVENANCE, origin)
             _publish(folder, place, outer, replace=refresh)
     return Result(name, resolved, tables, measurements, origin, place.name, reused=False)
@@ -246,8 +247,11 @@ def _write_json(path: Path, value: Any) -> None:
 
 def _read_records(place: Path) -> tuple[dict[str, Any], tuple[Measurement, ...]]:
     origin = json.loads((place / _PROVENANCE).read_text(encoding="utf-8"))
-    if origin["study"] != place.parent.name or not isinstance(origin["files"], dict):
-        raise ValueError("the provenance is not this entry's")
+    said = {name: value for name, value in origin.items() if name != "digest"}
+    if origin["study"] != place.parent.name or origin["digest"] != provenance.digest(said):
+        raise ValueError("the provenance has changed")
+    if origin["files"][_MEASUREMENTS] != provenance.file_digest(place / _MEASUREMENTS):
+        raise ValueError("the measurements have changed")
     measurements = json.loads((place / _MEASUREMENTS).read_text(encoding="utf-8"))
     return origin, tuple(Measurement(**measurement) for measurement in measurements)
 
