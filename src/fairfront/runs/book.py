@@ -186,16 +186,15 @@ def _jupyter_book(source: Path, toc: Path, output: Path, *, strict: bool, log: P
 
 def _key(executed: Iterable[Path], strict: bool) -> str:
     """Return the digest of all that pages depend on; the reference shows the package, the ledger the store."""
-    root = _root()
-    files = [root / "_config.yml", root / "_toc.yml", root / "requirements.lock"]
-    data, package = paths.data(), paths.package()
-    for folder, pattern in ((root / "book", "*"), (package, "*.py"), (data, "*.toml"), (data, "*.md")):
-        files += sorted(folder.rglob(pattern))
-    inputs = {
-        path.relative_to(root).as_posix(): provenance.file_digest(path)
-        for path in files
+    root, data, package = _root(), paths.data(), paths.package()
+    patterns = [(root, "_config.yml"), (root, "_toc.yml"), (root, "requirements.lock"), (root, "book/**/*")]
+    patterns += [(package, "**/*.py"), (data, "*.toml"), (data, "**/*.md")]
+    inputs = [
+        [path.relative_to(folder).as_posix(), provenance.file_digest(path)]
+        for folder, pattern in patterns
+        for path in sorted(folder.glob(pattern))
         if path.is_file() and "__pycache__" not in path.parts
-    }
+    ]
     return provenance.digest(
         {
             "inputs": inputs,
