@@ -86,7 +86,7 @@ for name, text in study.facts(tables, parameters).items():
 # It is *Pareto-efficient* when no model dominates it. The risks of all efficient models form the *Pareto front*.
 # ````
 #
-# The rows are the ACS 2012 sample of the US Census Bureau, {cite:t}`census2012`: real persons of 2012, with three tasks
+# The rows are a sample of the American Community Survey of 2012 {cite:p}`census2012`: real persons of 2012, with three tasks
 # built like those of folktables {cite:p}`ding2021`. They are **not** the 2018 state files on which the paper computed
 # its Figure 1; what is reproduced below is the statement, not the digits.
 
@@ -228,13 +228,12 @@ glue("figure_certificates", study.figure_certificates(tables, parameters), displ
 # Certificates along the regularisation path. Data and variant: {glue:text}`setting`.
 # ```
 #
-# The table shows some of the path's models beside the models that dominate them: columns that begin with `by_` belong to
-# the dominating model. On {glue:text}`task_first`, for instance, the model at $\nu =$ {glue:text}`worst_penalty` has the
+# The table shows some of the path's models beside the models that dominate them. On {glue:text}`task_first`, for instance, the model at $\nu =$ {glue:text}`worst_penalty` has the
 # risks {glue:text}`worst_losses`; a model with the risks {glue:text}`worst_by` exists, better by {glue:text}`worst_improvement`
 # in total and worse for nobody.
 
 # %% tags=["hide-input"]
-present(study.table_certificates(tables))
+present(study.table_certificates(tables), digits=3)
 
 # %% tags=["remove-cell"]
 glue("figure_coefficients", study.figure_coefficients(tables, parameters), display=False)
@@ -268,7 +267,7 @@ for name, dominated in (strong.improvement > 1e-4).groupby(strong.task, sort=Fal
 # group, wants the path; whoever will not harm one group without helping another wants the front, and then badr's point on it.
 
 # %% tags=["hide-input"]
-present(study.table_reach(tables))
+present(study.table_reach(tables), digits=3)
 
 # %% tags=["remove-cell"]
 glue("figure_cost", study.figure_cost(tables, parameters), display=False)

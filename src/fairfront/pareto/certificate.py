@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import cho_solve
 from scipy.optimize import minimize, nnls
 
 from fairfront.errors import ArgumentError
@@ -23,6 +24,9 @@ from fairfront.pareto.scalarization import Scalarization, ScalarizedModel
 from fairfront.risks import Array, GroupRisks, RiskPoint
 
 __all__ = ["Certificate", "certify", "first_order_multipliers"]
+
+
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +127,8 @@ def certify(risks: GroupRisks, w: ArrayLike, *, cap: float = 1e8) -> Certificate
     mu, _ = first_order_multipliers(point)
     starts = [np.ones(risks.n_groups), np.minimum(mu / max(mu.min(), 1.0 / cap), cap).clip(min=1.0)]
     best = min(starts, key=lambda lam: bound(lam)[0])
+    if (value := bound(best)[0]) <= _ROUNDING:  # efficient to rounding: nothing is left to improve
+        return Certificate(losses, max(value, 0.0), best, None)
     found = minimize(
         in_logarithms,
         np.log(best),
@@ -131,22 +137,43 @@ def certify(risks: GroupRisks, w: ArrayLike, *, cap: float = 1e8) -> Certificate
         bounds=[(0.0, float(np.log(cap)))] * risks.n_groups,
         options={"ftol": 1e-16, "gtol": 1e-12, "maxiter": 200},
     )
-    multipliers = min((best, np.exp(found.x)), key=lambda lam: bound(lam)[0])
+    found_multipliers = _polish(solver, losses, np.exp(found.x), cap)
+    multipliers = min((best, np.exp(found.x), found_multipliers), key=lambda lam: bound(lam)[0])
     slack = max(bound(multipliers)[0], 0.0)
-    return Certificate(losses, slack, multipliers, _dominating(solver, losses, multipliers))
+    return Certificate(losses, slack, multipliers, _dominating(solver, losses, multipliers, cap))
 
 
-def _dominating(solver: Scalarization, losses: Array, multipliers: Array, tries: int = 10) -> ScalarizedModel | None:
+def _polish(solver: Scalarization, losses: Array, multipliers: Array, cap: float, gain: float = 0.0) -> Array:
+    """Return multipliers at which the groups with lambda_a > 1 are improved by ``gain``, by Newton's method.
+
+    At the optimum of the bound that improvement is 0.  Its derivative in lambda is G H^-1 G', H the Hessian of the
+    weighted sum.
+    """
+    lam = multipliers.clip(1.0, cap)
+    active = np.flatnonzero(lam > 1.0 + 1e-9)
+    for _ in range(4 if len(active) else 0):
+        total = lam.sum()
+        model = solver.solve(lam / total)
+        missing = gain - (losses - model.losses)[active]
+        G = model.point.gradients[active]
+        curvature = G @ cho_solve(model.factor, G.T) / total
+        step = np.linalg.lstsq(curvature, missing, rcond=1e-12)[0]
+        lam[active] = np.clip(lam[active] + step.clip(-0.5 * lam[active], lam[active]), 1.0, cap)
+    return lam
+
+
+def _dominating(
+    solver: Scalarization, losses: Array, multipliers: Array, cap: float, tries: int = 8
+) -> ScalarizedModel | None:
     """Return a scalarised model that is seen to dominate, near the multipliers of the bound.
 
     At the optimum the groups with a multiplier above 1 are improved by 0, to rounding; where rounding falls on the
-    wrong side, a little more weight on those groups mends it.
+    wrong side, asking for a tiny gain of those groups mends it.
     """
-    lam = multipliers.copy()
     for k in range(tries):
+        gain = 0.0 if k == 0 else 1e-16 * 10.0**k
+        lam = multipliers if k == 0 else _polish(solver, losses, multipliers, cap, gain)
         model = solver.solve(lam / lam.sum())
-        worse = model.losses > losses
-        if not worse.any():
+        if (model.losses <= losses).all():
             return model if float((losses - model.losses).sum()) > 0 else None
-        lam = np.where(worse, lam * (1.0 + 1e-9 * 10.0**k), lam)
     return None

@@ -46,9 +46,9 @@ _RC: Any = {
     "axes.facecolor": "white",
     "savefig.facecolor": "white",
     "figure.constrained_layout.use": True,
-    "figure.dpi": 110,
+    "figure.dpi": 150,
     "font.size": 10,
-    "axes.titlesize": 11,
+    "axes.titlesize": 10.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -67,7 +67,7 @@ def style() -> Generator[None]:
         yield
 
 
-def panels(rows: int, columns: int, *, width: float = 3.6, height: float = 3.4) -> tuple[Figure, np.ndarray]:
+def panels(rows: int, columns: int, *, width: float = 2.75, height: float = 2.6) -> tuple[Figure, np.ndarray]:
     """Return a figure of ``rows`` x ``columns`` axes, each ``width`` x ``height`` inches, and the array of the axes.
 
     The figure is taken from pyplot, which lets a notebook show it, and closed at once, so that it is shown only where
@@ -75,7 +75,7 @@ def panels(rows: int, columns: int, *, width: float = 3.6, height: float = 3.4) 
     """
     import matplotlib.pyplot as plt  # only where something is drawn
 
-    figure, axes = plt.subplots(rows, columns, figsize=(width * columns + 0.9, height * rows), squeeze=False)
+    figure, axes = plt.subplots(rows, columns, figsize=(width * columns + 0.6, height * rows), squeeze=False)
     plt.close(figure)
     return figure, axes
 

@@ -171,7 +171,6 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
         risks = GroupRisks.from_data(data, l2=parameters.l2, penalize_intercept=parameters.penalize_intercept)
         problem = _solve(task, risks, parameters)
         tables["minima"] += _minima(problem)
-        tables["checks"] += _checks(problem, generator, parameters)
         rows = list(_points(problem))
         for row, point in progress(rows, f"certificates, {task}", len(rows)):
             certificate = certify(risks, point.w)
@@ -179,6 +178,8 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
             if row["curve"] == "regularisation" and certificate.dominating:
                 tables["dominating"].append(_domination(problem, row, certificate))
                 last = certificate.dominating.w
+        slacks = [row["certificate"] for row in tables["points"] if (row["task"], row["curve"]) == (task, "front")]
+        tables["checks"] += _checks(problem, slacks, generator, parameters)
         if problem.path and certificate.dominating:
             tables["coefficients"] += [
                 {"task": task, "feature": name, "regularised": float(a), "dominating": float(b)}
@@ -275,10 +276,12 @@ def _minima(problem: _Problem) -> list[dict[str, Any]]:
     ]
 
 
-def _checks(problem: _Problem, generator: np.random.Generator, parameters: Parameters) -> list[dict[str, Any]]:
+def _checks(
+    problem: _Problem, slacks: list[float], generator: np.random.Generator, parameters: Parameters
+) -> list[dict[str, Any]]:
     assert parameters.levels is not None
     checks = (
-        theory.proposition_1(problem.risks, problem.front, tolerance=EFFICIENT),
+        theory.proposition_1(slacks, tolerance=EFFICIENT),
         theory.proposition_2(problem.risks, generator, cases=parameters.levels),
         theory.proposition_3(problem.risks, tolerance=EFFICIENT),
     )
@@ -288,14 +291,25 @@ def _checks(problem: _Problem, generator: np.random.Generator, parameters: Param
 # --- tables and verdicts ---------------------------------------------------------------------------------------------
 
 
-def table_certificates(tables: dict[str, pd.DataFrame], rows: int = 6) -> pd.DataFrame:
-    """Return the path's certificates beside the models that dominate them: ``rows`` penalties of each task."""
+def table_certificates(tables: dict[str, pd.DataFrame], rows: int = 4) -> pd.DataFrame:
+    """Return ``rows`` points of each task's path: their risks, certificate, and those of the dominating model."""
     frame = tables["dominating"]
     chosen = [
         group.iloc[np.unique(np.linspace(0, len(group) - 1, rows).round().astype(int))]
         for _, group in frame.groupby("task", sort=False)
     ]
-    return pd.concat(chosen, ignore_index=True) if chosen else frame
+    columns = {
+        "task": "task",
+        "penalty": "penalty",
+        "certificate": "certificate",
+        "loss_1": "risk 1",
+        "by_loss_1": "dominated by",
+        "loss_2": "risk 2",
+        "by_loss_2": "dominated by ",
+        "fairness": "unfairness",
+        "by_fairness": "of dominating",
+    }
+    return pd.concat(chosen or [frame], ignore_index=True)[list(columns)].rename(columns=columns)
 
 
 def table_reach(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -555,14 +569,14 @@ def figure_coefficients(tables: dict[str, pd.DataFrame], parameters: Parameters)
     frame = tables["coefficients"]
     tasks = [task for task in parameters.task if (frame.task == task).any()]
     with style():
-        figure, axes = panels(1, len(tasks), height=4.6)
+        figure, axes = panels(1, len(tasks), height=3.8)
         for ax, task in zip(axes[0], tasks, strict=True):
             mine = frame[frame.task == task].iloc[::-1].reset_index(drop=True)
             ax.hlines(mine.index, mine.regularised, mine.dominating, color="#bbbbbb", linewidth=2, zorder=1)
             ax.plot(mine.regularised, mine.index, "o", color=PATH, label="regularised", zorder=2)
             ax.plot(mine.dominating, mine.index, "D", color=FRONT, label="dominating", zorder=2, markersize=5)
             ax.axvline(0.0, color="#777777", linewidth=1)
-            ax.set_yticks(mine.index, mine.feature, fontsize=8)
+            ax.set_yticks(mine.index, mine.feature, fontsize=7)
             ax.set(title=task, xlabel="coefficient (standardised features)")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)

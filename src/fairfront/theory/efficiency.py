@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from fairfront.pareto import Front, Scalarization, certify, first_order_multipliers, minimax
+from fairfront.pareto import Scalarization, certify, first_order_multipliers, minimax
 from fairfront.risks import Array, GroupRisks
 from fairfront.theory.check import Check
 
@@ -27,10 +27,17 @@ __all__ = [
 ]
 
 
-def proposition_1(risks: GroupRisks, front: Front, *, tolerance: float = 1e-6) -> Check:
-    """Check that every scalarised model is efficient: no certificate on the front exceeds ``tolerance``."""
-    worst = max(certify(risks, model.w).slack for model in front.models)
-    return Check.at_most("Proposition 1: weighted sums are efficient", worst, tolerance, len(front.models))
+def proposition_1(slacks: Sequence[float], *, tolerance: float = 1e-6) -> Check:
+    """Check that scalarised models are efficient: no certificate's slack exceeds ``tolerance``.
+
+    Parameters
+    ----------
+    slacks : sequence of float
+        :attr:`~fairfront.pareto.Certificate.slack` of every model of a front.
+    tolerance : float, default 1e-6
+        Largest total improvement that still counts as none.
+    """
+    return Check.at_most("Proposition 1: weighted sums are efficient", max(slacks), tolerance, len(slacks))
 
 
 def efficient_by_constraint(risks: GroupRisks, level: float) -> Array:
