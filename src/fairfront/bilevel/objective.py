@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve
 
+from fairfront.errors import ArgumentError
 from fairfront.metrics import BoundMetric
 from fairfront.pareto import Scalarization, ScalarizedModel
 from fairfront.risks import Array, GroupRisks
@@ -37,31 +38,71 @@ class Evaluation:
 class Objective:
     """phi and its gradient, from one lower solve and one adjoint solve; the last evaluation is kept.
 
+    A metric that is a quadratic form w'Qw of the coefficients is evaluated as one, at no pass over the rows.
+
     Parameters
     ----------
     risks : GroupRisks
         The lower level.
     metric : BoundMetric
-        The upper level: the unfairness metric, bound to the stored rows' labels and groups.
+        The upper level: the unfairness metric, bound to the stored rows' labels and groups (``risks.y``,
+        ``risks.groups``).
+    tolerance : float, default 1e-11
+        Of the lower solve (largest entry of its gradient) and of the adjoint solve (relative).  The error of the
+        gradient is proportional to it.
+
+    Attributes
+    ----------
+    lower_solves, adjoint_solves : int
+        How many there were so far.
+
+    Raises
+    ------
+    ArgumentError
+        When the metric was bound to another number of rows.
     """
 
-    def __init__(self, risks: GroupRisks, metric: BoundMetric) -> None:
-        self.risks, self.metric = risks, metric
-        self.solver = Scalarization(risks)
+    def __init__(self, risks: GroupRisks, metric: BoundMetric, *, tolerance: float = 1e-11) -> None:
+        if metric.n_rows != risks.n_rows:
+            raise ArgumentError("metric", f"is bound to {metric.n_rows} rows, the risks have {risks.n_rows}")
+        self.risks, self.metric, self.tolerance = risks, metric, tolerance
+        self.solver = Scalarization(risks, tolerance=tolerance)
+        self.adjoint_solves = 0
+        self._quadratic = metric.quadratic(risks.source)
+        self._point: tuple[ScalarizedModel, float, Array] | None = None
         self._last: Evaluation | None = None
+
+    @property
+    def lower_solves(self) -> int:
+        """Lower-level problems solved so far."""
+        return self.solver.solves
 
     def evaluate(self, weights: ArrayLike) -> Evaluation:
         """Return phi and its gradient at ``weights``, of shape (S,), in the simplex."""
-        lam = np.asarray(weights, dtype=np.float64)
-        if self._last is None or not np.array_equal(lam, self._last.model.weights):
-            model = self.solver.solve(lam)
-            value, derivative = self.metric.value_and_derivative(model.point.scores)
-            adjoint = cho_solve(model.factor, model.point.score_gradient(derivative))
+        model, value, slope = self._solved(weights)
+        if self._last is None or self._last.model is not model:
+            adjoint = model.solve_hessian(slope, tolerance=self.tolerance)
+            self.adjoint_solves += 1
             self._last = Evaluation(model, value, -(model.point.gradients @ adjoint))
         return self._last
 
     def value(self, weights: ArrayLike) -> float:
-        """Return phi(lambda) without its gradient."""
-        if self._last is not None and np.array_equal(weights, self._last.model.weights):
-            return self._last.value
-        return self.metric.value(self.solver.solve(weights).point.scores)
+        """Return phi(lambda) without its gradient; `evaluate` at the same weights then only solves the adjoint."""
+        return self._solved(weights)[1]
+
+    def _solved(self, weights: ArrayLike) -> tuple[ScalarizedModel, float, Array]:
+        model = self.solver.solve(weights)
+        if self._point is None or self._point[0] is not model:
+            value, slope = self._metric_at(model)
+            # To first order what is left of the lower gradient g moves w by -H^-1 g.
+            value -= float(slope @ cho_solve(model.near_factor, model.gradient, check_finite=False))
+            self._point = model, value, slope
+        return self._point
+
+    def _metric_at(self, model: ScalarizedModel) -> tuple[float, Array]:
+        """Return M(Xw) and its gradient in w."""
+        if self._quadratic is not None:
+            slope = 2.0 * self._quadratic @ model.w
+            return 0.5 * float(model.w @ slope), slope
+        value, derivative = self.metric.value_and_derivative(model.point.scores)
+        return value, model.point.score_gradient(derivative)

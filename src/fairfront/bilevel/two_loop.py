@@ -1,47 +1,218 @@
-"""Two-loop solvers of the bilevel problem (Equation 8): the lower level is solved at every step of the upper one."""
+"""Two-loop solvers of the bilevel problem (Equation 8): the lower level is solved at every step of the upper one.
+
+phi is smooth and in general has several local minima.  `slsqp`, `trust_constr` and `frank_wolfe` find one of them
+(section 4.4.1 of the first paper), `multi_start` looks for several, and `exhaustive_search` finds all of them for two
+groups, down to a resolution.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 
 import numpy as np
-from scipy.optimize import brentq
+from numpy.typing import ArrayLike
+from scipy.optimize import Bounds, LinearConstraint, brentq, minimize
 
 from fairfront.bilevel.objective import Objective
+from fairfront.bilevel.simplex import project
+from fairfront.bilevel.solution import BilevelSolution, History, exact
 from fairfront.errors import ArgumentError
 from fairfront.metrics import BoundMetric
-from fairfront.pareto import Scalarization, ScalarizedModel, two_group_weights
+from fairfront.pareto import (
+    balanced_weights,
+    erm_weights,
+    minimax,
+    simplex_weights,
+    two_group_weights,
+    uniform_weights,
+)
 from fairfront.risks import Array, GroupRisks
 
-__all__ = ["BilevelSolution", "exhaustive_search"]
+__all__ = [
+    "BilevelSolution",
+    "exhaustive_search",
+    "frank_wolfe",
+    "multi_start",
+    "slsqp",
+    "standard_starts",
+    "trust_constr",
+]
+
+# Of the lower and adjoint solves on the way; what is returned is solved anew to 1e-11.
+_SEARCH_TOLERANCE = 1e-8
+# SLSQP and trust-constr keep dense matrices over the groups, and their work grows as S^3.
+_MOST_GROUPS = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class BilevelSolution:
-    """A solution of the bilevel problem.
+def slsqp(
+    risks: GroupRisks,
+    metric: BoundMetric,
+    *,
+    start: ArrayLike | None = None,
+    ftol: float = 1e-10,
+    max_iterations: int = 500,
+) -> BilevelSolution:
+    """Return a local minimum of phi by sequential quadratic programming (the default method).
 
-    Attributes
+    Parameters
     ----------
-    model : ScalarizedModel
-        The best weights found and their model.
-    value : float
-        phi there.
-    local_minima : array of shape (m, S)
-        Weights of every distinct local minimum met, the best first.
-    minimum_values : array of shape (m,)
-        phi at each of them.
-    lower_solves : int
-        Number of lower-level problems solved.
-    message : str
-        What the solver guarantees about the solution.
-    """
+    risks : GroupRisks
+        The group risks.
+    metric : BoundMetric
+        The unfairness metric, bound to the stored rows.
+    start : array of shape (S,), optional
+        Weights to start from, in the simplex; default uniform.
+    ftol : float, default 1e-10
+        Change of phi at which the solver stops; the paper states 1e-5, the authors' package uses 1e-10.
+    max_iterations : int, default 500
+        At most so many steps.
 
-    model: ScalarizedModel
-    value: float
-    local_minima: Array
-    minimum_values: Array
-    lower_solves: int
-    message: str
+    Raises
+    ------
+    ArgumentError
+        For weights off the simplex, a tolerance that is not positive, or more than 1000 groups.
+    ConvergenceError
+        When a lower-level problem has no solution.
+    """
+    _check(risks, "ftol", ftol, max_iterations)
+    return _by_scipy(
+        risks, metric, start, "slsqp", method="SLSQP", options={"ftol": ftol, "maxiter": max_iterations}
+    )
+
+
+def trust_constr(
+    risks: GroupRisks,
+    metric: BoundMetric,
+    *,
+    start: ArrayLike | None = None,
+    gtol: float = 1e-5,
+    max_iterations: int = 500,
+) -> BilevelSolution:
+    """Return a local minimum of phi by the trust-region interior-point method of SciPy.
+
+    Parameters and errors are those of `slsqp`, but for
+
+    Parameters
+    ----------
+    gtol : float, default 1e-5
+        Norm of the Lagrangian's gradient at which the solver stops (the paper's value).
+    """
+    _check(risks, "gtol", gtol, max_iterations)
+    # SciPy tests gtol without a look at the barrier: with its own barrier, 0.1 at first, it stops in mid-air (seen).
+    barrier = {"initial_barrier_parameter": 1e-6, "initial_barrier_tolerance": 1e-6}
+    options = {"gtol": gtol, "xtol": 1e-12, "maxiter": max_iterations, **barrier}
+    return _by_scipy(risks, metric, start, "trust-constr", method="trust-constr", options=options)
+
+
+def frank_wolfe(
+    risks: GroupRisks,
+    metric: BoundMetric,
+    *,
+    start: ArrayLike | None = None,
+    gap: float = 1e-6,
+    max_iterations: int = 500,
+) -> BilevelSolution:
+    """Return a stationary point of phi by the Frank-Wolfe method with steps 2/(t + 2), t = 0, 1, ... (section 4.4.1).
+
+    The first step goes all the way to a vertex, wherever the method starts.  The best iterate is returned, which need
+    not be the last: the steps do not depend on phi.
+
+    Parameters and errors are those of `slsqp`, but for
+
+    Parameters
+    ----------
+    gap : float, default 1e-6
+        Frank-Wolfe gap max_a grad phi'(lambda - e_a) at which the method stops (the paper's value).
+    max_iterations : int, default 500
+        At most so many steps (the paper's value).
+    """
+    _check(risks, "gap", gap, max_iterations, most_groups=None)
+    history, objective = History(), Objective(risks, metric, tolerance=_SEARCH_TOLERANCE)
+    lam = _start(risks, start)
+    for t in range(max_iterations + 1):
+        evaluation = objective.evaluate(lam)
+        history.add(evaluation.value, lam)
+        vertex = int(np.argmin(evaluation.gradient))
+        found = float(evaluation.gradient @ lam - evaluation.gradient[vertex])
+        if found <= gap or t == max_iterations:
+            break
+        size = 2.0 / (t + 2.0)
+        lam = (1.0 - size) * lam
+        lam[vertex] += size
+    message = f"Frank-Wolfe gap {found:.1e} at the last iterate, {gap:.1e} asked"
+    status = "converged" if found <= gap else "iteration limit"
+    return _solution(objective, history, "frank-wolfe", status, message)
+
+
+def standard_starts(risks: GroupRisks) -> dict[str, Array]:
+    """Return the weights from which `multi_start` starts: vertices, barycentre, ERM, balanced, minimax."""
+    starts = {f"vertex {a}": vertex for a, vertex in enumerate(np.eye(risks.n_groups))}
+    return starts | {
+        "barycentre": uniform_weights(risks.n_groups),
+        "erm": erm_weights(risks.group_sizes),
+        "balanced": balanced_weights(risks.group_sizes),
+        "minimax": minimax(risks).model.weights,
+    }
+
+
+def multi_start(
+    risks: GroupRisks,
+    metric: BoundMetric,
+    *,
+    solver: Callable[..., BilevelSolution] = slsqp,
+    starts: Iterable[ArrayLike] | None = None,
+    distance: float = 1e-4,
+    **options: float,
+) -> BilevelSolution:
+    """Return the best of the local minima that a solver reaches from several starts, and how many different ones it met.
+
+    Parameters
+    ----------
+    risks : GroupRisks
+        The group risks.
+    metric : BoundMetric
+        The unfairness metric, bound to the stored rows.
+    solver : callable, default `slsqp`
+        A local solver of this module.
+    starts : iterable of arrays of shape (S,), optional
+        Weights to start from; default `standard_starts`.
+    distance : float, default 1e-4
+        Two solutions are one minimum when no group's risk differs by more: different weights may give the same model.
+    **options
+        Further arguments of the solver.
+
+    Returns
+    -------
+    BilevelSolution
+        ``local_minima`` holds each different one; counts are those of all runs; the history is the best run's.
+    """
+    clock = History()
+    found = [
+        solver(risks, metric, start=start, **options)
+        for start in (standard_starts(risks).values() if starts is None else starts)
+    ]
+    if not found:
+        raise ArgumentError("starts", "must hold at least one weight vector")
+    found.sort(key=lambda solution: solution.value)
+    minima: list[BilevelSolution] = []
+    for solution in found:
+        losses = solution.model.losses
+        if all(np.abs(losses - other.model.losses).max() > distance for other in minima):
+            minima.append(solution)
+    best = found[0]
+    return BilevelSolution(
+        model=best.model,
+        value=best.value,
+        local_minima=np.array([solution.weights for solution in minima]),
+        minimum_values=np.array([solution.value for solution in minima]),
+        lower_solves=sum(solution.lower_solves for solution in found),
+        message=f"{len(minima)} distinct minima from {len(found)} starts; the best: {best.message}",
+        solver=f"multi-start {best.solver}",
+        status=best.status,
+        adjoint_solves=sum(solution.adjoint_solves for solution in found),
+        seconds=clock.elapsed,
+        history=best.history,
+    )
 
 
 def exhaustive_search(risks: GroupRisks, metric: BoundMetric, *, resolution: int = 101) -> BilevelSolution:
@@ -67,14 +238,13 @@ def exhaustive_search(risks: GroupRisks, metric: BoundMetric, *, resolution: int
     """
     if risks.n_groups != 2:
         raise ArgumentError("risks", f"the exhaustive search needs two groups, got {risks.n_groups}")
-    objective = Objective(risks, metric)
-    solves = 0
+    history, objective = History(), Objective(risks, metric)
 
     def slope(first: float) -> float:
-        nonlocal solves
-        solves += 1
-        gradient = objective.evaluate(np.array([first, 1.0 - first])).gradient
-        return float(gradient[0] - gradient[1])
+        lam = np.array([first, 1.0 - first])
+        evaluation = objective.evaluate(lam)
+        history.add(evaluation.value, lam)
+        return float(evaluation.gradient[0] - evaluation.gradient[1])
 
     grid = two_group_weights(resolution)[:, 0]
     slopes = np.array([slope(first) for first in grid])
@@ -87,15 +257,89 @@ def exhaustive_search(risks: GroupRisks, metric: BoundMetric, *, resolution: int
     if slopes[-1] < 0:
         minima.append(float(grid[-1]))
     weights = np.array([[first, 1.0 - first] for first in minima])
-    # From a cold start, so that the value at given weights is the same number wherever it is computed.
-    models = [Scalarization(risks).solve(lam) for lam in weights]
-    values = np.array([metric.value(model.point.scores) for model in models])
+    solved = [exact(risks, metric, lam) for lam in weights]
+    values = np.array([value for _, value in solved])
     ranking = np.argsort(values, kind="stable")
     return BilevelSolution(
-        model=models[ranking[0]],
+        model=solved[ranking[0]][0],
         value=float(values[ranking[0]]),
         local_minima=weights[ranking],
         minimum_values=values[ranking],
-        lower_solves=solves + len(minima),
+        lower_solves=objective.lower_solves + len(minima),
         message=f"every local minimum with a basin wider than {1 / (resolution - 1):.2g} in lambda_1",
+        adjoint_solves=objective.adjoint_solves,
+        seconds=history.elapsed,
+        history=tuple(history.records),
+    )
+
+
+def _check(
+    risks: GroupRisks, name: str, tolerance: float, max_iterations: int, most_groups: int | None = _MOST_GROUPS
+) -> None:
+    if not (np.isfinite(tolerance) and tolerance > 0):
+        raise ArgumentError(name, f"must be a positive number, got {tolerance}")
+    if max_iterations < 1:
+        raise ArgumentError("max_iterations", f"must be at least 1, got {max_iterations}")
+    if most_groups is not None and risks.n_groups > most_groups:
+        raise ArgumentError(
+            "risks",
+            f"{risks.n_groups} groups; this solver's work grows as their cube and stops at {most_groups}",
+            "merge small groups, or use frank_wolfe or badr_sgd",
+        )
+
+
+def _start(risks: GroupRisks, start: ArrayLike | None) -> Array:
+    return uniform_weights(risks.n_groups) if start is None else simplex_weights(start, risks.n_groups, "start").copy()
+
+
+def _by_scipy(
+    risks: GroupRisks, metric: BoundMetric, start: ArrayLike | None, name: str, *, method: str, options: dict
+) -> BilevelSolution:
+    history, objective = History(), Objective(risks, metric, tolerance=_SEARCH_TOLERANCE)
+    n_groups = risks.n_groups
+
+    # The solvers leave the simplex by rounding, and trust-constr by a little more on its way.
+    def value(lam: Array) -> float:
+        weights = project(lam)
+        found = objective.value(weights)
+        history.add(found, weights)
+        return found
+
+    begin = _start(risks, start)
+    if n_groups == 1:
+        value(begin)
+        return _solution(objective, history, name, "converged", "one group: the simplex is a point")
+    found = minimize(
+        value,
+        begin,
+        jac=lambda lam: objective.evaluate(project(lam)).gradient,
+        method=method,
+        bounds=Bounds(np.zeros(n_groups), np.ones(n_groups)),
+        constraints=LinearConstraint(np.ones((1, n_groups)), 1.0, 1.0)
+        if method == "trust-constr"
+        else {"type": "eq", "fun": lambda lam: lam.sum() - 1.0, "jac": lambda lam: np.ones(n_groups)},
+        options=options,
+    )
+    status = "converged" if found.success else "iteration limit" if found.nit >= options["maxiter"] else "stalled"
+    return _solution(objective, history, name, status, str(found.message))
+
+
+def _solution(
+    objective: Objective, history: History, solver: str, status: str, message: str
+) -> BilevelSolution:
+    """Return the best iterate, solved anew."""
+    best = min(history.records, key=lambda record: record.value)
+    model, value = exact(objective.risks, objective.metric, best.weights)
+    return BilevelSolution(
+        model=model,
+        value=value,
+        local_minima=best.weights[None],
+        minimum_values=np.array([value]),
+        lower_solves=objective.lower_solves + 1,
+        message=message,
+        solver=solver,
+        status=status,
+        adjoint_solves=objective.adjoint_solves,
+        seconds=history.elapsed,
+        history=tuple(history.records),
     )

@@ -1,8 +1,16 @@
-"""The weighted-sum method (Equation 5): w*(lambda) = argmin_w sum_a lambda_a F_a(w), by warm-started Newton."""
+"""The weighted-sum method (Equation 5): w*(lambda) = argmin_w sum_a lambda_a F_a(w), by warm-started Newton.
+
+What costs is passes over the rows: one for gradients, about three times as long for Hessians.  So a Hessian is used as
+long as it still makes steps contract (chord Newton).  It is kept group by group: for new weights it is combined anew,
+and the first step from the last solution is a full Newton step at no pass.  Solutions also solve systems with their
+Hessian, for which the same factor serves as a preconditioner.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, inf, log, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +20,13 @@ from fairfront.errors import ArgumentError, FairfrontError
 from fairfront.risks import Array, GroupRisks, RiskPoint
 
 __all__ = ["ConvergenceError", "Scalarization", "ScalarizedModel", "simplex_weights"]
+
+Factor = tuple[Array, bool]
+
+# From this many rows on, the first solution is sought on every 16th row first.
+_SAMPLED_ROWS, _SAMPLE_STEP = 40_000, 16
+# What a pass costs that forms Hessians, or multiplies by one, in passes for gradients (measured at 17 columns).
+_HESSIAN_COST, _PRODUCT_COST = 1.8, 0.6
 
 
 class ConvergenceError(FairfrontError):
@@ -44,19 +59,22 @@ class ScalarizedModel:
         lambda, in the simplex.
     point : RiskPoint
         The risks at the minimiser; ``point.w`` are its coefficients.
-    factor : tuple
-        Cholesky factor (:func:`scipy.linalg.cho_factor`) of the objective's Hessian at the minimiser.
-    gradient_norm : float
-        Largest entry of the objective's gradient, in absolute value.
+    gradient : array of shape (d,)
+        Gradient of the objective there: 0 to the solver's tolerance.
     iterations : int
         Newton steps taken.
+    near_factor : tuple
+        Cholesky factor of the objective's Hessian at this or a nearby point.
+    quadratic : array of shape (d, d) or None
+        Q of the term w'Qw.
     """
 
     weights: Array
     point: RiskPoint
-    factor: tuple[Array, bool]
-    gradient_norm: float
+    gradient: Array
     iterations: int
+    near_factor: Factor
+    quadratic: Array | None = None
 
     @property
     def w(self) -> Array:
@@ -68,6 +86,68 @@ class ScalarizedModel:
         """Group risks, shape (S,)."""
         return self.point.losses
 
+    @property
+    def gradient_norm(self) -> float:
+        """Largest entry of the gradient, in absolute value."""
+        return float(np.abs(self.gradient).max())
+
+    @cached_property
+    def factor(self) -> Factor:
+        """Cholesky factor (:func:`scipy.linalg.cho_factor`) of the objective's Hessian at the minimiser itself."""
+        return _factorise(self.point.hessian(self.weights), self.quadratic)
+
+    def solve_hessian(self, b: Array, *, tolerance: float = 1e-11) -> Array:
+        """Return H^-1 b, shape (d,), with H the objective's Hessian at the minimiser.
+
+        The nearby factor preconditions conjugate gradients, at one pass for each Hessian-vector product.  Where they
+        would need more passes than the Hessian is worth, it is formed and factorised.
+
+        Parameters
+        ----------
+        b : array of shape (d,)
+            Right-hand side.
+        tolerance : float, default 1e-11
+            Error over solution, both in the norm of H.
+        """
+        if not self.point.has_hessians and self.point.separable:
+            x = self._conjugate_gradients(b, tolerance)
+            if x is not None:
+                return x
+        return cho_solve(self.factor, b, check_finite=False)
+
+    def _conjugate_gradients(self, b: Array, tolerance: float) -> Array | None:
+        # A Hessian takes about as long as this many products (measured at d = 17; it grows with d).
+        affordable = 2 + len(b) // 16
+        x, residual = np.zeros_like(b), b
+        direction = preconditioned = cho_solve(self.near_factor, residual, check_finite=False)
+        squared = float(residual @ preconditioned)
+        goal = tolerance**2 * squared
+        for used in range(affordable):
+            if squared <= goal:
+                return x
+            product = self.point.hessian_product(self.weights, direction)
+            if self.quadratic is not None:
+                product += 2.0 * self.quadratic @ direction
+            size = squared / float(direction @ product)
+            x, residual = x + size * direction, residual - size * product
+            preconditioned = cho_solve(self.near_factor, residual, check_finite=False)
+            previous, squared = squared, float(residual @ preconditioned)
+            if squared > goal and (
+                squared >= previous or log(goal / squared) / log(squared / previous) > affordable - used - 1
+            ):
+                return None
+            direction = preconditioned + (squared / previous) * direction
+        return x if squared <= goal else None
+
+
+def _factorise(hessian: Array, quadratic: Array | None) -> Factor:
+    try:
+        return cho_factor(hessian if quadratic is None else hessian + 2.0 * quadratic)
+    except (LinAlgError, ValueError):
+        raise ConvergenceError(
+            "weights: the weighted risk is not strictly convex, so its minimiser is not unique; use l2 > 0"
+        ) from None
+
 
 class Scalarization:
     """Solver of the lower level, warm-started from its last solution.
@@ -78,11 +158,17 @@ class Scalarization:
         The group risks.
     tolerance : float, default 1e-11
         Largest entry of the gradient, in absolute value, at which a solution is accepted.  Tight, because the
-        hypergradient and the certificates are differences of quantities at the solution.
+        hypergradient and the certificates are differences of quantities at the solution.  Where the data are scaled so
+        that rounding alone is above it, a solution is accepted at the floor of rounding.
     max_iterations : int, default 100
         Newton steps before the solver gives up.
     start : array of shape (d,), optional
-        Coefficients from which the first solution is sought; absent means 0.
+        Coefficients from which the first solution is sought; absent means 0, or for many rows the solution on a sample.
+
+    Attributes
+    ----------
+    solves : int
+        Problems solved so far (asking again for the last weights is none).
     """
 
     def __init__(
@@ -94,8 +180,12 @@ class Scalarization:
         start: Array | None = None,
     ) -> None:
         self.risks, self.tolerance, self.max_iterations = risks, tolerance, max_iterations
-        self.start = np.zeros(risks.n_features) if start is None else start
+        self.start, self.solves = start, 0
         self._last: ScalarizedModel | None = None
+        # Group Hessians from the last point where they were formed, how far the last solution is from there, and how
+        # much a step's contraction grows with such a distance.
+        self._hessians: Array | None = None
+        self._drift, self._rate = 0.0, 1.0
 
     def solve(self, weights: ArrayLike, quadratic: Array | None = None) -> ScalarizedModel:
         """Return the minimiser of ``sum_a lambda_a F_a(w) + w'Qw``.
@@ -115,59 +205,103 @@ class Scalarization:
             When the risks have no minimiser or the tolerance is not reached.
         """
         lam = simplex_weights(weights, self.risks.n_groups)
-        model = self._newton(lam, self._start(lam, quadratic), quadratic)
+        last = self._last
+        if last is not None and quadratic is None and np.array_equal(lam, last.weights):
+            return last
+        self.solves += 1
+        if last is None:
+            point = self.risks.at(self._first_start(lam))
+        else:
+            point = last.point
+            if point.has_hessians:  # a solution's own, formed for an adjoint, are the best there are
+                self._hessians, self._drift = point.hessians, 0.0
+        model = self._newton(lam, point, quadratic)
         if quadratic is None:
             self._last = model
         return model
 
-    def _start(self, lam: Array, quadratic: Array | None) -> Array:
-        """Return the first-order prediction w - H^-1 G' (lambda - lambda_last) from the last solution, or that solution
-        itself where the prediction is worse (after a long step in lambda).
-        """
-        last = self._last
-        if last is None:
+    def _first_start(self, lam: Array) -> Array:
+        if self.start is not None:
             return self.start
-        if quadratic is not None:
-            return last.w
-        predicted = last.w - cho_solve(last.factor, last.point.gradients.T @ (lam - last.weights))
-        better = float(lam @ self.risks.losses(predicted)) <= float(lam @ last.losses)
-        return predicted if better else last.w
+        if self.risks.n_rows <= _SAMPLED_ROWS:
+            return np.zeros(self.risks.n_features)
+        sample = Scalarization(self.risks.sample(_SAMPLE_STEP), tolerance=1e-6, max_iterations=self.max_iterations)
+        try:
+            return sample.solve(lam).w
+        except ConvergenceError:  # too few rows to be strictly convex: the sample is only a help
+            return np.zeros(self.risks.n_features)
 
-    def _newton(self, lam: Array, start: Array, quadratic: Array | None) -> ScalarizedModel:
-        point = self.risks.at(start)
+    def _renew(self, length: float, drift: float, norm: float) -> bool:
+        """Return whether the next point should come with its own Hessian, in the cheaper of two ways to the goal.
 
+        A Hessian formed at a distance makes steps contract by ``rate * distance``.  A pass for gradients costs 1.
+        """
+        if not self.risks.at(np.zeros(self.risks.n_features)).separable:
+            return False
+
+        def passes(contraction: float, left: float) -> float:
+            if contraction >= 0.5:
+                return inf
+            steps = max(ceil(log(left) / log(contraction)), 0) if left < 1 else 0
+            products = ceil(log(self.tolerance) / log(0.5 * contraction))
+            return steps + _PRODUCT_COST * min(products, _HESSIAN_COST / _PRODUCT_COST)
+
+        kept = max(self._rate * (drift + length), 1e-8)
+        left = self.tolerance / (norm * kept)
+        renewed = max(self._rate * kept * length, 1e-8)
+        return _HESSIAN_COST + passes(renewed, left) < passes(kept, left)
+
+    def _newton(self, lam: Array, point: RiskPoint, quadratic: Array | None) -> ScalarizedModel:
         def value(p: RiskPoint) -> float:
             return float(lam @ p.losses) + (0.0 if quadratic is None else float(p.w @ quadratic @ p.w))
 
         def gradient(p: RiskPoint) -> Array:
             return lam @ p.gradients + (0.0 if quadratic is None else 2.0 * quadratic @ p.w)
 
-        def factorise(p: RiskPoint) -> tuple[Array, bool]:
-            H = p.hessian(lam) + (0.0 if quadratic is None else 2.0 * quadratic)
-            try:
-                return cho_factor(H)
-            except LinAlgError:
-                raise ConvergenceError(
-                    "weights: the weighted risk is not strictly convex, so its minimiser is not unique; use l2 > 0"
-                ) from None
+        def own_factor(p: RiskPoint) -> Factor:
+            if p.separable:
+                self._hessians = p.hessians
+            return _factorise(p.hessian(lam), quadratic)
 
+        own = self._hessians is None
+        if own:
+            factor = own_factor(point.with_hessians())
+        else:
+            factor = _factorise(np.tensordot(lam, self._hessians, 1), quadratic)
+        # In the norm of the Hessian: how far the point is from where the Hessian was formed.
+        drift = 0.0 if own else self._drift
+        g = gradient(point)
         for iteration in range(self.max_iterations):
-            g, factor = gradient(point), factorise(point)
-            norm = float(np.abs(g).max())
-            if norm <= self.tolerance:
-                return ScalarizedModel(lam, point, factor, norm, iteration)
-            step = cho_solve(factor, g)
-            decrement = float(g @ step)
+            if float(np.abs(g).max()) <= self.tolerance:
+                self._drift = drift
+                return ScalarizedModel(lam, point, g, iteration, factor, quadratic)
+            step = cho_solve(factor, g, check_finite=False)
+            squared = float(g @ step)
+            length = sqrt(squared)
             candidate = self.risks.at(point.w - step)
-            if decrement > 1e-8:  # globalise only where the decrease can be told from rounding
+            if self._renew(length, drift, float(np.abs(g).max())):
+                candidate.with_hessians()
+            g_next = gradient(candidate)
+            squared_next = float(g_next @ cho_solve(factor, g_next, check_finite=False))
+            if not squared_next <= 0.25 * squared:
+                if not own:
+                    factor, own, drift = own_factor(point), True, 0.0
+                    continue
+                if squared <= 1e-15 * max(1.0, abs(value(point))):  # at the floor of floating point
+                    best = point if squared <= squared_next else candidate
+                    return ScalarizedModel(lam, best, gradient(best), iteration, factor, quadratic)
                 size, reference = 1.0, value(point)
-                while value(candidate) > reference - 1e-4 * size * decrement and size > 1e-10:
+                while not value(candidate) <= reference - 1e-4 * size * squared and size > 1e-10:
                     size *= 0.5
                     candidate = self.risks.at(point.w - size * step)
-            elif norm <= 1e3 * self.tolerance and float(np.abs(gradient(candidate)).max()) >= norm:
-                return ScalarizedModel(lam, point, factor, norm, iteration)  # at the floor of floating point
-            point = candidate
+                g_next = gradient(candidate)
+            else:
+                self._rate = sqrt(max(squared_next, 0.0) / squared) / (drift + length)
+            point, g, drift, own = candidate, g_next, drift + length, candidate.has_hessians
+            if own:
+                factor, drift = own_factor(point), 0.0
         raise ConvergenceError(
-            f"weights: Newton stopped after {self.max_iterations} steps with gradient {norm:.1e}; the weighted risk "
-            "may have no minimiser (separable group with a free intercept?): raise l2 or penalise the intercept"
+            f"weights: Newton stopped after {self.max_iterations} steps with gradient {float(np.abs(g).max()):.1e}; the "
+            "weighted risk may have no minimiser (separable group with a free intercept?): raise l2 or penalise the "
+            "intercept"
         )

@@ -1,0 +1,120 @@
+"""What every bilevel solver returns."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fairfront.metrics import BoundMetric
+from fairfront.pareto import Scalarization, ScalarizedModel
+from fairfront.risks import Array, GroupRisks
+
+__all__ = ["BilevelSolution", "History", "Record"]
+
+
+class Record(NamedTuple):
+    """One iterate of a solver.
+
+    Attributes
+    ----------
+    iteration : int
+        0 at the start.
+    time : float
+        Seconds since the solver began.
+    value : float
+        phi there; what a single-loop method computes on its way instead is said by it.
+    weights : array of shape (S,)
+        lambda.
+    """
+
+    iteration: int
+    time: float
+    value: float
+    weights: Array
+
+
+class History:
+    """Records of a running solver."""
+
+    def __init__(self) -> None:
+        self._begun = time.perf_counter()
+        self.records: list[Record] = []
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the solver began."""
+        return time.perf_counter() - self._begun
+
+    def add(self, value: float, weights: Array, iteration: int | None = None) -> None:
+        """Append an iterate, by default the one after the last."""
+        number = len(self.records) if iteration is None else iteration
+        self.records.append(Record(number, self.elapsed, float(value), np.array(weights)))
+
+
+@dataclass(frozen=True, eq=False)
+class BilevelSolution:
+    """A solution of the bilevel problem.
+
+    Attributes
+    ----------
+    model : ScalarizedModel
+        The best weights found and their model, from a cold and exact solve at these weights.
+    value : float
+        phi there.
+    local_minima : array of shape (m, S)
+        Weights of every distinct local minimum met, the best first.
+    minimum_values : array of shape (m,)
+        phi at each of them.
+    lower_solves : int
+        Number of lower-level problems solved.
+    message : str
+        What the solver says of the solution.
+    solver : str
+        Name of the solver.
+    status : str
+        "converged", "iteration limit", "time limit" or "stalled".
+    adjoint_solves : int
+        Number of adjoint systems solved.
+    seconds : float
+        Wall time.
+    history : tuple of Record
+        The iterates.
+    """
+
+    model: ScalarizedModel
+    value: float
+    local_minima: Array
+    minimum_values: Array
+    lower_solves: int
+    message: str
+    solver: str = "exhaustive"
+    status: str = "converged"
+    adjoint_solves: int = 0
+    seconds: float = 0.0
+    history: tuple[Record, ...] = field(default=(), repr=False)
+
+    @property
+    def weights(self) -> Array:
+        """lambda, shape (S,)."""
+        return self.model.weights
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solver met its own criterion."""
+        return self.status == "converged"
+
+    def frame(self) -> pd.DataFrame:
+        """Return the history: columns iteration, time, value and weight_0 .. weight_{S-1}."""
+        weights = np.array([record.weights for record in self.history]).reshape(len(self.history), -1)
+        columns = {name: [getattr(record, name) for record in self.history] for name in ("iteration", "time", "value")}
+        return pd.DataFrame(columns | {f"weight_{a}": weights[:, a] for a in range(weights.shape[1])})
+
+
+def exact(risks: GroupRisks, metric: BoundMetric, weights: Array) -> tuple[ScalarizedModel, float]:
+    """Return the model and the metric at some weights, the same numbers wherever and whenever they are computed."""
+    model = Scalarization(risks).solve(weights)
+    return model, metric.value(model.point.scores)
