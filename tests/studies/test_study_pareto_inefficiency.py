@@ -187,7 +187,7 @@ def test_the_figure_draws_the_tables(tables, parameters) -> None:
     panels = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
     assert len(panels) == 6
     for ax, task in zip(panels[:3], parameters.task, strict=True):
-        points = tables["points"][lambda f: f.task == task]
+        points = tables["points"].groupby("task").get_group(task)
         lines = {line.get_label(): line for line in ax.lines}
         for curve, label in (("front", "Pareto front"), ("regularisation", "regularisation path")):
             frame = points[points.curve == curve]
@@ -195,7 +195,7 @@ def test_the_figure_draws_the_tables(tables, parameters) -> None:
         badr = points[points.name == "badr"]
         np.testing.assert_array_equal(lines["badr"].get_xydata(), badr[["loss_1", "loss_2"]].to_numpy())
     for ax, task in zip(panels[3:], parameters.task, strict=True):
-        front = tables["points"][lambda f: (f.task == task) & (f.curve == "front")]
+        front = tables["points"].groupby(["task", "curve"]).get_group((task, "front"))
         np.testing.assert_array_equal(ax.lines[0].get_xydata(), front[["lambda_1", "fairness"]].to_numpy())
 
 

@@ -33,9 +33,9 @@ UNFAIRNESS_MAP = "viridis"
 """Colour map of an unfairness metric."""
 
 STRATEGIES: Mapping[str, Mark] = {
-    "badr": Mark("badr", "#D55E00", "*", 20.0),
-    "minimax": Mark("minimax", "#CC79A7", "D", 9.0),
-    "one-group": Mark("one-group", "#009E73", "s", 5.5),
+    "badr": Mark("badr", "#D55E00", "*", 16.0),
+    "minimax": Mark("minimax", "#CC79A7", "D", 7.5),
+    "one-group": Mark("one-group", "#009E73", "s", 5.0),
     "balanced": Mark("balanced", "#E69F00", "^", 8.0),
     "uniform": Mark("uniform", "#56B4E9", "o", 8.0),
     "erm": Mark("ERM", "#000000", "x"),

@@ -577,7 +577,7 @@ def figure_coefficients(tables: dict[str, pd.DataFrame], parameters: Parameters)
             ax.plot(mine.dominating, mine.index, "D", color=FRONT, label="dominating", zorder=2, markersize=5)
             ax.axvline(0.0, color="#777777", linewidth=1)
             ax.set_yticks(mine.index, mine.feature, fontsize=7)
-            ax.set(title=task, xlabel="coefficient (standardised features)")
+            ax.set(title=task, xlabel="standardised coefficient")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
