@@ -11,7 +11,7 @@ Directives
 ``{datasheets}``
     The datasheets of the embedded files.
 ``{api}``
-    The reference of the modules that are its lines; a part of the package that they miss is a warning.
+    The reference of every part of the package: first the modules that are its lines, then what they miss.
 """
 
 from __future__ import annotations
@@ -33,15 +33,14 @@ from docutils.statemachine import StringList
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
-from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 import fairfront
 from fairfront import datasets
 from fairfront.runs.ledger import VERDICTS, ClaimRecord, ledger
 
-LOGGER = logging.getLogger(__name__)
 MATHJAX = "mathjax/tex-chtml-full.js"
 PAPERS = {"badr": "First paper (bilevel)", "spbm": "Second paper (penalty-barrier)"}
 NOT_AN_API = {"fairfront.cli", "fairfront.__main__"}
@@ -63,6 +62,19 @@ def escape_bars(app: Sphinx, what: str, name: str, obj: object, options: object,
         if not line.lstrip().startswith(">>>"):
             parts = re.split(r"(``.*?``)", line)
             lines[number] = "".join(p if p.startswith("``") else re.sub(r"(?<!\\)\|", r"\\|", p) for p in parts)
+
+
+def link_fields(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, text: nodes.TextElement) -> Any:
+    """Lead a reference to a field of a documented class to the class, whose docstring describes its fields."""
+    if node.get("refdomain") != "py" or node["reftype"] != "attr":
+        return None
+    owner, _, field = node["reftarget"].rpartition(".")
+    domain = env.get_domain("py")
+    for name, _entry in domain.find_obj(env, node.get("py:module"), node.get("py:class"), owner, "class", 1):
+        module, _, cls = name.rpartition(".")
+        if field in getattr(importlib.import_module(module), cls).__annotations__:
+            return domain.resolve_xref(env, node["refdoc"], app.builder, "class", name, node, text)
+    return None
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], widths: Sequence[int]) -> nodes.table:
@@ -141,7 +153,7 @@ class DataSets(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        infos = [datasets.info(name) for name in datasets.names()]
+        infos = [datasets.info(name) for name in datasets.names(embedded=True)]
         rows = [
             (
                 nodes.literal("", info.name),
@@ -193,12 +205,10 @@ class Api(Parsed):
 
     def markdown(self) -> Iterator[str]:
         """Return the lines to parse."""
-        asked = [line.strip() for line in self.content if line.strip()]
-        parts = {f"fairfront.{module.name}" for module in pkgutil.iter_modules(fairfront.__path__)} - NOT_AN_API
-        for name in sorted(parts - set(asked)):
-            LOGGER.warning("%s is missing from the API reference", name, location=self.get_location())
+        first = [line.strip() for line in self.content if line.strip()]
+        parts = [f"fairfront.{module.name}" for module in pkgutil.iter_modules(fairfront.__path__)]
         seen: set[int] = set()
-        for name in asked:
+        for name in dict.fromkeys([*first, *sorted(set(parts) - NOT_AN_API)]):
             yield from self._module(importlib.import_module(name), seen)
 
     def _module(self, module: ModuleType, seen: set[int]) -> Iterator[str]:
@@ -219,6 +229,7 @@ class Api(Parsed):
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives and the choice of MathJax."""
     app.connect("config-inited", select_full_mathjax, priority=900)
+    app.connect("missing-reference", link_fields)
     app.connect("autodoc-process-docstring", escape_bars)
     app.add_directive("claims", Claims)
     app.add_directive("claims-summary", ClaimsSummary)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import ROOT
+from built_book import ROOT
 
 pytestmark = pytest.mark.book
 

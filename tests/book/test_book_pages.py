@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from conftest import ROOT, Book, Page, chapters, toc
+from built_book import ROOT, Book, Page, chapters, toc
 
 from fairfront.runs.ledger import claims
 
