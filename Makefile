@@ -13,7 +13,7 @@ READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book test lint lock clean
+.PHONY: help setup book test lint lock peers clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,14 @@ lock:  ## requirements.lock anew, from what pyproject.toml asks for
 	grep -viE '^(nvidia-|cuda-|triton|#)' "$$place/all" | sed -E 's/[+][a-z0-9.]+$$//' >> "$$place/lock"; \
 	cp "$$place/lock" requirements.lock
 	@echo "make lock: wrote requirements.lock; run make test, then commit it"
+
+# One environment for each benchmarks/peers-NAME.txt, apart from .venv: the peers need other versions of what both need.
+peers: $(patsubst benchmarks/peers-%.txt,.peers/%/.ready,$(wildcard benchmarks/peers-*.txt))  ## environments of the packages that the benchmarks compare with
+
+.peers/%/.ready: benchmarks/peers-%.txt benchmarks/constraints.txt
+	"$(PYTHON)" -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -c benchmarks/constraints.txt -r $<
+	@touch $@
 
 clean:  ## remove what is built, but keep the store of results
 	@for f in _build/* _build/.[a-z]*; do case "$$f" in _build/store) ;; *) rm -rf "$$f" ;; esac; done
