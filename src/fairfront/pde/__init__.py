@@ -1,0 +1,1 @@
+"""Differential equations as constrained training problems of physics-informed networks."""
