@@ -37,6 +37,8 @@ def make(file: FileInfo, raw_folder: Path, out: Path) -> Path:
         read_verified(path, item.sha256, f"get it from {file.canonical}")
     # No pandas metadata: it would carry the versions of pandas and pyarrow into the bytes.
     table = pa.Table.from_pandas(RAW[file.name](raw), preserve_index=False).replace_schema_metadata(None)
+    if file.path is None:
+        raise ValueError(f"{file.name} is not embedded")
     target = out / file.path.name
     with tempfile.TemporaryDirectory(dir=out) as folder:
         unfinished = Path(folder) / file.path.name
@@ -55,7 +57,7 @@ def main() -> int:
         parser.error("no folder of raw files: give it, or set FAIRFRONT_DATA")
     arguments.out.mkdir(parents=True, exist_ok=True)
     same = True
-    for file in files().values():
+    for file in files(embedded=True).values():
         try:
             path = make(file, arguments.raw, arguments.out)
         except FairfrontError as error:

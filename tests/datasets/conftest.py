@@ -23,6 +23,21 @@ def raw_folder() -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def no_network_no_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the raw files of whoever runs the tests, nor their cache, nor the network are used unless asked for."""
+    monkeypatch.delenv("FAIRFRONT_DATA", raising=False)
+    monkeypatch.setenv("FAIRFRONT_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("FAIRFRONT_OFFLINE", "1")
+
+
+@pytest.fixture
+def with_raw_files(raw_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Point the package at the raw files; skip where they are not at hand."""
+    monkeypatch.setenv("FAIRFRONT_DATA", str(raw_folder))
+    return raw_folder
+
+
 @pytest.fixture
 def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Point the package at a copy of data/ whose registry is changed by the replacements given."""

@@ -37,17 +37,17 @@ def made(raw_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("name", files())
+@pytest.mark.parametrize("name", files(embedded=True))
 def test_values_are_those_of_the_raw_files(made, name):
-    file = files()[name]
+    file = files(embedded=True)[name]
     pd.testing.assert_frame_equal(
         pq.read_table(made / file.path.name).to_pandas(), pq.read_table(file.path).to_pandas(), check_exact=True
     )
 
 
-@pytest.mark.parametrize("name", files())
+@pytest.mark.parametrize("name", files(embedded=True))
 def test_bytes_are_those_of_the_raw_files(made, name):
-    file = files()[name]
+    file = files(embedded=True)[name]
     writer = pq.ParquetFile(file.path).metadata.created_by
     if writer != f"parquet-cpp-arrow version {pa.__version__}":
         pytest.skip(f"{file.path.name} was written by {writer}, this is pyarrow {pa.__version__}")
@@ -55,13 +55,15 @@ def test_bytes_are_those_of_the_raw_files(made, name):
 
 
 def test_nothing_half_written_is_left(made):
-    assert sorted(path.name for path in made.iterdir()) == sorted(file.path.name for file in files().values())
+    assert sorted(path.name for path in made.iterdir()) == sorted(
+        file.path.name for file in files(embedded=True).values()
+    )
 
 
 def test_compas_against_the_raw_file_without_pandas(raw_folder):
     with gzip.open(raw_folder / "compas" / "compas-scores-two-years.csv.gz", "rt", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    columns = pq.ParquetFile(files()["compas"].path).schema_arrow.names
+    columns = pq.ParquetFile(files(embedded=True)["compas"].path).schema_arrow.names
     kept = Counter(
         tuple(row[column] for column in columns)
         for row in rows
@@ -71,14 +73,14 @@ def test_compas_against_the_raw_file_without_pandas(raw_folder):
         and row["c_charge_degree"] != "O"
         and row["score_text"] != "N/A"
     )
-    embedded = pq.read_table(files()["compas"].path).to_pylist()
+    embedded = pq.read_table(files(embedded=True)["compas"].path).to_pylist()
     assert Counter(tuple(str(row[column]) for column in columns) for row in embedded) == kept
 
 
 def test_adult_and_german_against_the_raw_files_without_pandas(raw_folder):
     for name, separator in (("adult", ", "), ("german", " ")):
         lines = (raw_folder / "uci" / f"{name}.data").read_text(encoding="ascii").split("\n")
-        embedded = pq.read_table(files()[name].path).to_pylist()
+        embedded = pq.read_table(files(embedded=True)[name].path).to_pylist()
         assert [separator.join(map(str, row.values())) for row in embedded] == [line for line in lines if line]
 
 
@@ -91,11 +93,13 @@ def test_acs_and_communities_against_the_raw_files_without_pandas(raw_folder):
 
     with open(raw_folder / "acs" / "acs_2012_sample.csv", encoding="utf-8", newline="") as stream:
         sample = [[number(cell) for cell in row.values()] for row in csv.DictReader(stream)]
-    assert [list(row.values()) for row in pq.read_table(files()["acs2012"].path).to_pylist()] == sample
+    assert [list(row.values()) for row in pq.read_table(files(embedded=True)["acs2012"].path).to_pylist()] == sample
 
     with open(raw_folder / "uci" / "communities.data", encoding="ascii", newline="") as stream:
         communities = [[number(cell) for cell in row[5:]] for row in csv.reader(stream)]
-    assert [list(row.values()) for row in pq.read_table(files()["communities"].path).to_pylist()] == communities
+    assert [
+        list(row.values()) for row in pq.read_table(files(embedded=True)["communities"].path).to_pylist()
+    ] == communities
 
 
 def test_age_bins_of_compas_are_the_raw_files(raw_folder):
@@ -105,7 +109,7 @@ def test_age_bins_of_compas_are_the_raw_files(raw_folder):
 
 
 def test_readers_take_every_raw_file_of_the_registry(raw_folder):
-    for name, file in files().items():
+    for name, file in files(embedded=True).items():
         frame = RAW[name]([raw_folder / raw.path for raw in file.raw])
         assert frame.shape == (file.rows, file.columns)
 
@@ -143,7 +147,7 @@ def test_a_file_unlike_the_registrys_is_said(raw_folder, tmp_path):
     (root / "pyproject.toml").touch()
     registry = root / "data" / "registry.toml"
     text = registry.read_text(encoding="utf-8")
-    registry.write_text(text.replace(files()["german"].sha256, "0" * 64), encoding="utf-8")
+    registry.write_text(text.replace(files(embedded=True)["german"].sha256, "0" * 64), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(root / "data" / "make_embedded.py"), str(raw_folder)],
         capture_output=True,

@@ -10,7 +10,7 @@ from fairfront import paths
 from fairfront.datasets import info, load, names
 from fairfront.errors import ArgumentError, DataError
 
-EVERY = pytest.mark.parametrize("name", names())
+EVERY = pytest.mark.parametrize("name", names(embedded=True))
 
 
 def embedded(name: str) -> pd.DataFrame:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import re
 
 import pyarrow.parquet as pq
 import pytest
 
 from fairfront import paths
-from fairfront.datasets import info, load, names
+from fairfront.datasets import info, names
 from fairfront.datasets.registry import files
 from fairfront.datasets.sources import RAW, TASKS
 from fairfront.errors import ArgumentError, DataError
 
-EVERY_FILE = pytest.mark.parametrize("file", files().values(), ids=list(files()))
+EVERY_FILE = pytest.mark.parametrize("file", files(embedded=True).values(), ids=list(files(embedded=True)))
 
 
 def test_names():
-    assert names() == (
+    assert names(embedded=True) == (
         "acs2012-employment",
         "acs2012-income",
         "acs2012-travel-time",
@@ -54,12 +53,12 @@ def test_file_is_the_registrys(file):
 
 def test_embedded_files_are_the_registrys_and_small():
     present = set(paths.data().glob("*.parquet"))
-    assert present == {file.path for file in files().values()}
+    assert present == {file.path for file in files(embedded=True).values()}
     assert sum(path.stat().st_size for path in present) < 3_000_000
 
 
 def test_compas_holds_modelling_columns_only():
-    assert pq.ParquetFile(files()["compas"].path).schema_arrow.names == [
+    assert pq.ParquetFile(files(embedded=True)["compas"].path).schema_arrow.names == [
         "sex",
         "age",
         "race",
@@ -70,7 +69,7 @@ def test_compas_holds_modelling_columns_only():
         "c_charge_degree",
         "two_year_recid",
     ]
-    frame = pq.read_table(files()["compas"].path).to_pandas()
+    frame = pq.read_table(files(embedded=True)["compas"].path).to_pandas()
     assert set(frame["c_charge_degree"]) == {"F", "M"}
     assert frame.equals(frame.sort_values(list(frame), ignore_index=True))
 
@@ -81,30 +80,6 @@ def test_attributes_name_feature_columns_and_bins(name):
         assert len(set(attribute.levels)) == len(attribute.levels) >= 2
         assert not attribute.cuts or len(attribute.cuts) == len(attribute.levels) - 1
         assert list(attribute.cuts) == sorted(attribute.cuts)
-
-
-@EVERY_FILE
-def test_datasheet_says_what_it_must_and_its_figures_are_the_datas(file):
-    text = file.datasheet.read_text(encoding="utf-8")
-    for heading in ("Source", "Terms", "Rows and columns", "Sensitive attributes", "Known problems"):
-        assert f"\n## {heading}\n" in text
-    assert file.canonical in text
-    assert f"{file.rows:,}" in text
-
-    row = re.compile(r"^\| ([\w-]+) \| (\w+) \| ([^|]+) \| ([\d,]+) \| (0\.\d{3}) \|$", re.MULTILINE)
-    written = row.findall(text)
-    computed = []
-    for name in names():
-        if info(name).file != file:
-            continue
-        for attribute in info(name).sensitive:
-            data = load(name, sensitive=attribute.name, test_size=0)
-            for number, group in enumerate(data.group_names):
-                label = data.y[data.groups == number]
-                computed.append((name, attribute.name, group, f"{len(label):,}", f"{label.mean():.3f}"))
-            assert f" {data.n_features} |" in text
-            assert f"{data.n_rows:,}" in text
-    assert written == computed
 
 
 def test_a_registry_that_is_none(own_data):

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from fairfront.datasets import files
 from fairfront.datasets.encoding import design_matrix, one_hot
-from fairfront.datasets.files import read_parquet
 from fairfront.datasets.grouped import GroupedData
 from fairfront.datasets.groups import Partition, partition
 from fairfront.datasets.registry import Attribute, DatasetInfo, info
@@ -63,7 +63,7 @@ def load(
     attributes = _attributes(dataset, sensitive)
     test_size, seed = _check_test_size(test_size), _check_seed(seed)
 
-    table = TASKS[name](read_parquet(dataset.file.path, dataset.file.sha256))
+    table = TASKS[name](files.read(dataset.file))
     groups = partition(table.attributes, attributes)
     classes = table.target.astype(np.int64) if dataset.task == "classification" else np.zeros_like(groups.ids)
     train, test = stratified_split(2 * groups.ids + classes, test_size, np.random.default_rng(seed))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from fairfront import paths
 from fairfront.errors import DataError, unknown_name
 
-__all__ = ["Attribute", "DatasetInfo", "FileInfo", "RawFile", "files", "info", "names"]
+__all__ = ["Address", "Attribute", "DatasetInfo", "FileInfo", "RawFile", "files", "info", "names"]
 
 
 @dataclass(frozen=True)
@@ -41,29 +41,68 @@ class Attribute:
 
 
 @dataclass(frozen=True)
+class Address:
+    """Where a raw file can be downloaded.
+
+    Attributes
+    ----------
+    url : str
+        The file itself, or an archive (zip, tar.gz) that holds it.
+    member : str
+        The file's path inside the archive; empty where `url` is the file itself.
+    sha256 : str
+        The archive's SHA-256, where its publisher does not change it.
+    """
+
+    url: str
+    member: str = ""
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
 class RawFile:
-    """A raw file: its path below the folder of raw files and its SHA-256."""
+    """A raw file in one of the forms in which it is distributed.
+
+    Attributes
+    ----------
+    path : str
+        Its path below the folder of raw files.
+    sha256 : str
+        Its SHA-256; empty where the publisher changes the file or the original bytes were never at hand: then it is
+        checked by what it has to hold.
+    addresses : tuple of Address
+        Where this form can be downloaded, in the order of trial.
+    also : tuple of RawFile
+        Other forms with the same rows, looked for after this one.
+    """
 
     path: str
-    sha256: str
+    sha256: str = ""
+    addresses: tuple[Address, ...] = ()
+    also: tuple[RawFile, ...] = ()
+
+    @property
+    def forms(self) -> tuple[RawFile, ...]:
+        """This form and the others."""
+        return (self, *self.also)
 
 
 @dataclass(frozen=True)
 class FileInfo:
-    """An embedded file and the raw files that it is made from.
+    """A table: the raw files that it is read from and, where the terms allow it, the embedded copy.
 
     Attributes
     ----------
     name : str
         Key in the registry.
-    path : Path
-        Where the Parquet file lies.
+    path : Path or None
+        Where the embedded Parquet file lies; None for a file that may not be embedded.
     sha256 : str
-        Its SHA-256 in hexadecimal.
+        SHA-256, in hexadecimal, of the embedded file, else of the (first) raw file; empty where it is not fixed.
     rows, columns : int
-        Its shape.
+        The table's shape; 0 where it is not fixed.
     raw : tuple of RawFile
-        What it is made from.
+        What it is read from.
     licence, canonical, citation : str
         Terms, canonical address, and how to cite it.
     datasheet : Path
@@ -71,7 +110,7 @@ class FileInfo:
     """
 
     name: str
-    path: Path
+    path: Path | None
     sha256: str
     rows: int
     columns: int
@@ -80,6 +119,11 @@ class FileInfo:
     canonical: str
     citation: str
     datasheet: Path
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the table comes with the package."""
+        return self.path is not None
 
 
 @dataclass(frozen=True)
@@ -97,7 +141,7 @@ class DatasetInfo:
     sensitive : tuple of Attribute
         The sensitive attributes.
     file : FileInfo
-        The embedded file that it is cut from.
+        The table that it is cut from.
     notice : str
         What a reader must be told wherever the data set appears.
     """
@@ -112,7 +156,7 @@ class DatasetInfo:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the embedded file, in hexadecimal."""
+        """SHA-256 of the table's file, in hexadecimal: what a stored result rests on."""
         return self.file.sha256
 
     def attribute(self, name: str) -> Attribute:
@@ -129,9 +173,15 @@ class DatasetInfo:
         raise unknown_name("sensitive", name, (attribute.name for attribute in self.sensitive))
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of every data set that `load` takes, in the registry's order."""
-    return tuple(_registry()[1])
+def names(*, embedded: bool = False) -> tuple[str, ...]:
+    """Return the names of the data sets that `load` takes, in the registry's order.
+
+    Parameters
+    ----------
+    embedded : bool, default False
+        Whether to leave out those that do not come with the package.
+    """
+    return tuple(name for name, known in _registry()[1].items() if known.file.embedded or not embedded)
 
 
 def info(name: str) -> DatasetInfo:
@@ -157,9 +207,9 @@ def info(name: str) -> DatasetInfo:
     return known[name]
 
 
-def files() -> Mapping[str, FileInfo]:
-    """Return every embedded file by its key."""
-    return _registry()[0]
+def files(*, embedded: bool = False) -> Mapping[str, FileInfo]:
+    """Return every table by its key, or only the embedded ones."""
+    return {name: file for name, file in _registry()[0].items() if file.embedded or not embedded}
 
 
 def _registry() -> tuple[Mapping[str, FileInfo], Mapping[str, DatasetInfo]]:
@@ -179,12 +229,20 @@ def _parse(path: Path, mtime_ns: int) -> tuple[Mapping[str, FileInfo], Mapping[s
     return known, {name: _dataset(name, table, known) for name, table in content["datasets"].items()}
 
 
+def _raw(table: dict[str, Any]) -> RawFile:
+    addresses = tuple(Address(**address) for address in table.pop("addresses", ()))
+    return RawFile(addresses=addresses, also=tuple(map(_raw, table.pop("also", ()))), **table)
+
+
 def _file(name: str, table: dict[str, Any], folder: Path) -> FileInfo:
+    raw = tuple(map(_raw, table.pop("raw")))
+    embedded = table.pop("path", "")
     return FileInfo(
         name=name,
-        path=folder / table.pop("path"),
+        path=folder / embedded if embedded else None,
+        sha256=table.pop("sha256") if embedded else next((form.sha256 for form in raw[0].forms if form.sha256), ""),
         datasheet=folder / table.pop("datasheet"),
-        raw=tuple(RawFile(**raw) for raw in table.pop("raw")),
+        raw=raw,
         **table,
     )
 

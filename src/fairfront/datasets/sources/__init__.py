@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairfront.datasets.sources import acs2012, adult, communities, compas, german
+from fairfront.datasets.sources import acs2012, adult, communities, compas, dutch, german
 from fairfront.datasets.sources.base import Table
 
 __all__ = ["RAW", "TASKS", "Table"]
@@ -17,6 +17,7 @@ RAW: Mapping[str, Callable[[Sequence[Path]], pd.DataFrame]] = {
     "german": german.read,
     "communities": communities.read,
     "compas": compas.read,
+    "dutch": dutch.read,
 }
 
 #: Data set of the registry -> function from the embedded frame to the task's rows.
@@ -28,4 +29,5 @@ TASKS: Mapping[str, Callable[[pd.DataFrame], Table]] = {
     "german": german.task,
     "communities": communities.task,
     "compas": compas.task,
+    "dutch": dutch.task,
 }

@@ -1,0 +1,162 @@
+"""Downloads: by pooch into the user's cache, verified, atomic, and never out of the folder.
+
+A server that answers with an error page, half a file or a file of another content leaves nothing behind that a later
+reader could take for the data.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import pooch
+import requests
+
+from fairfront.datasets.registry import Address, RawFile
+from fairfront.errors import DataError
+
+__all__ = ["extract", "fetch", "is_html", "offline"]
+
+# Trials of one address, and seconds without a byte after which one of them is given up.
+RETRIES = 3
+TIMEOUT = 30.0
+
+
+def offline() -> bool:
+    """Return whether downloads are switched off (FAIRFRONT_OFFLINE is set and not 0)."""
+    return os.environ.get("FAIRFRONT_OFFLINE", "0") not in ("", "0")
+
+
+def is_html(path: Path) -> bool:
+    """Return whether a file begins like an HTML page."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(512).lstrip().lower()
+    except OSError:
+        return False
+    return start.startswith((b"<!doctype html", b"<html"))
+
+
+def fetch(raw: RawFile, folder: Path) -> tuple[Path, RawFile]:
+    """Download a raw file into a folder.
+
+    Parameters
+    ----------
+    raw : RawFile
+        The file. Its forms' addresses are tried in order.
+    folder : Path
+        The folder of raw files, usually the user's cache.
+
+    Returns
+    -------
+    path : Path
+        Where it lies now: `folder` and the form's own path.
+    form : RawFile
+        The form that was had.
+
+    Raises
+    ------
+    DataError
+        No address gave the file: no network, an error page, half a file, another content, no room on the disk. The
+        message says which file, where from, and where to put it by hand.
+    """
+    by_hand = f"put it by hand at {folder / raw.path} (or below the folder named by FAIRFRONT_DATA)"
+    if offline():
+        tried = ["downloads are switched off (FAIRFRONT_OFFLINE)"]
+        urls = [address.url for form in raw.forms for address in form.addresses]
+        raise DataError(f"{raw.path}: absent; {tried[0]}; it is to be had from {' or '.join(urls)}; {by_hand}")
+    tried = []
+    for form in raw.forms:
+        for address in form.addresses:
+            try:
+                return _fetch(form, address, folder), form
+            except (DataError, OSError, ValueError, requests.RequestException) as error:
+                tried.append(f"{address.url}: {_reason(error)}")
+    raise DataError(f"{raw.path}: absent, and could not be downloaded from {'; '.join(tried) or 'anywhere'}; {by_hand}")
+
+
+def extract(archive: Path, member: str, target: Path) -> Path:
+    """Take one file out of a zip or tar archive; the others are not written.
+
+    Parameters
+    ----------
+    archive : Path
+        The archive, of either kind.
+    member : str
+        The file's path inside it.
+    target : Path
+        Where to write it; replaced at once or not at all.
+
+    Raises
+    ------
+    DataError
+        It is no archive or a damaged one, has no such file, or holds a member that would leave its folder.
+    """
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as opened:
+                _check_members(archive, opened.namelist())
+                with opened.open(member) as source:
+                    return _write(source, target)
+        if tarfile.is_tarfile(archive):
+            with tarfile.open(archive) as packed:
+                _check_members(archive, packed.getnames())
+                content = packed.extractfile(member)
+                if content is None:
+                    raise KeyError(member)
+                with content:
+                    return _write(content, target)
+    except KeyError as error:
+        raise DataError(f"{archive.name}: holds no file {member!r}") from error
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
+        raise DataError(f"{archive.name}: a damaged archive: {error}") from error
+    raise DataError(f"{archive.name}: {'an HTML page' if is_html(archive) else 'no archive'}, not a zip or tar file")
+
+
+def _fetch(form: RawFile, address: Address, folder: Path) -> Path:
+    target = folder / form.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Everything is made in a folder of its own beside the target, so that an interruption leaves nothing in its place.
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".download-") as place:
+        known = address.sha256 if address.member else form.sha256
+        pup = pooch.create(path=place, base_url="", registry={"file": known or None}, urls={"file": address.url})
+        pup.retry_if_failed = RETRIES - 1
+        bar = sys.stderr.isatty()
+        arrived = Path(pup.fetch("file", downloader=pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)))
+        if is_html(arrived):
+            raise DataError("the server sent an HTML page in place of the file")
+        if address.member:
+            arrived = extract(arrived, address.member, Path(place) / "member")
+            if form.sha256 and pooch.file_hash(str(arrived)) != form.sha256:
+                raise DataError(f"{address.member} has another SHA-256 than the registry's {form.sha256}")
+        os.replace(arrived, target)
+    return target
+
+
+def _check_members(archive: Path, members: list[str]) -> None:
+    for member in members:
+        path = PurePosixPath(member.replace("\\", "/"))
+        if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+            raise DataError(f"{archive.name}: refused, its member {member!r} would leave the folder")
+
+
+def _write(source: object, target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f"{target.name}.part")
+    with unfinished.open("wb") as sink:
+        shutil.copyfileobj(source, sink, 1 << 20)  # type: ignore[misc]
+    os.replace(unfinished, target)
+    return target
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, requests.ConnectionError):
+        return "no connection (is there a network?)"
+    if isinstance(error, requests.Timeout):
+        return f"no answer within {TIMEOUT:.0f} s"
+    return " ".join(str(error).split())[:300]
