@@ -14,7 +14,6 @@ import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
 
-import pooch
 import requests
 
 from fairfront.datasets.registry import Address, RawFile
@@ -119,6 +118,9 @@ def extract(archive: Path, member: str, target: Path) -> Path:
 
 
 def _fetch(form: RawFile, address: Address, folder: Path) -> Path:
+    # Here, not above: its progress bar warns of a missing widget in every notebook that only loads embedded data.
+    import pooch
+
     target = folder / form.path
     target.parent.mkdir(parents=True, exist_ok=True)
     # Everything is made in a folder of its own beside the target, so that an interruption leaves nothing in its place.
