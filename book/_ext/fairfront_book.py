@@ -44,6 +44,7 @@ from fairfront.runs.ledger import VERDICTS, ClaimRecord, ledger
 MATHJAX = "mathjax/tex-chtml-full.js"
 PAPERS = {"badr": "First paper (bilevel)", "spbm": "Second paper (penalty-barrier)"}
 NOT_AN_API = {"fairfront.cli", "fairfront.__main__"}
+UNINTENDED = re.compile(r"(?<!\\)\||(?<![\\*\w])\*\*(?=\w+\b(?!.*\*\*))")
 Cell = str | nodes.Node | Sequence[nodes.Node]
 
 
@@ -56,12 +57,16 @@ def select_full_mathjax(app: Sphinx, config: Config) -> None:
     config.mathjax_path = MATHJAX
 
 
-def escape_bars(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Keep the bars of docstrings, where they are absolute values and norms, from being read as substitutions."""
+def escape_marks(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Keep the bars of absolute values and the stars of keyword arguments in docstrings from being read as markup."""
+
+    def escaped(mark: re.Match[str]) -> str:
+        return "".join(f"\\{character}" for character in mark[0])
+
     for number, line in enumerate(lines):
         if not line.lstrip().startswith(">>>"):
             parts = re.split(r"(``.*?``)", line)
-            lines[number] = "".join(p if p.startswith("``") else re.sub(r"(?<!\\)\|", r"\\|", p) for p in parts)
+            lines[number] = "".join(p if p.startswith("``") else UNINTENDED.sub(escaped, p) for p in parts)
 
 
 def link_fields(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, text: nodes.TextElement) -> Any:
@@ -230,7 +235,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives and the choice of MathJax."""
     app.connect("config-inited", select_full_mathjax, priority=900)
     app.connect("missing-reference", link_fields)
-    app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-process-docstring", escape_marks, priority=100)
     app.add_directive("claims", Claims)
     app.add_directive("claims-summary", ClaimsSummary)
     app.add_directive("data-sets", DataSets)
