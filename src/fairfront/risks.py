@@ -135,10 +135,11 @@ def encode_labels(y: ArrayLike) -> tuple[Array, tuple[Any, Any]]:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
         raise ArgumentError("y", "mixes labels of different types", "use words, or numbers, throughout") from None
-    if len(classes) != 2:
-        shown = ", ".join(repr(label.item()) for label in classes[:4]) + (", ..." if len(classes) > 4 else "")
-        raise ArgumentError("y", f"must hold two classes, got {len(classes)}: {shown}")
-    return codes.astype(np.float64), (classes[0].item(), classes[1].item())
+    found = classes.tolist()
+    if len(found) != 2:
+        shown = ", ".join(map(repr, found[:4])) + (", ..." if len(found) > 4 else "")
+        raise ArgumentError("y", f"must hold two classes, got {len(found)}: {shown}")
+    return codes.astype(np.float64), (found[0], found[1])
 
 
 class GroupRisks:

@@ -7,6 +7,7 @@ groups, down to a resolution.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -101,7 +102,10 @@ def trust_constr(
     # SciPy tests gtol without a look at the barrier: with its own barrier, 0.1 at first, it stops in mid-air (seen).
     barrier = {"initial_barrier_parameter": 1e-6, "initial_barrier_tolerance": 1e-6}
     options = {"gtol": gtol, "xtol": 1e-12, "maxiter": max_iterations, **barrier}
-    return _by_scipy(risks, metric, start, "trust-constr", method="trust-constr", options=options)
+    with warnings.catch_warnings():
+        # A step of length 0, at which SciPy keeps its Hessian as it was, is no news to the caller.
+        warnings.filterwarnings("ignore", message="delta_grad == 0.0", category=UserWarning)
+        return _by_scipy(risks, metric, start, "trust-constr", method="trust-constr", options=options)
 
 
 def frank_wolfe(
