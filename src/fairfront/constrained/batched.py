@@ -172,7 +172,7 @@ def _views(flat: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
 # -------------------------------------------------------------------------------------------------- duals
 
 
-class _PerNetwork(barriers.Barrier):
+class _MixedBarrier(barriers.Barrier):
     """phi_QL for some networks of a stack and phi_QR for the others."""
 
     def __init__(self, quadratic_logarithmic: Tensor) -> None:
@@ -187,10 +187,14 @@ class _PerNetwork(barriers.Barrier):
 def _stacked_numbers(parameters: Sequence[Parameters], like: Tensor) -> dict[str, Any]:
     """Return each numeric parameter of a method as a tensor (S, 1, 1)."""
     values = [dataclasses.asdict(p) for p in parameters]
-    numeric = [name for name, value in values[0].items() if isinstance(value, int | float)]
-    return {
-        n: torch.tensor([v[n] for v in values], dtype=like.dtype, device=like.device).view(-1, 1, 1) for n in numeric
-    }
+    # lambda_init and penalty_init may be None for some.
+    numeric = [name for name in values[0] if all(isinstance(value[name], int | float) for value in values)]
+    return {name: _per_network([value[name] for value in values], like) for name in numeric}
+
+
+def _per_network(values: Iterable[float], like: Tensor) -> Tensor:
+    """Return a number a network as a tensor (S, 1, 1)."""
+    return torch.tensor(list(values), dtype=like.dtype, device=like.device).view(-1, 1, 1)
 
 
 class _SPBMDual:
@@ -203,7 +207,7 @@ class _SPBMDual:
         def start(name: str, default: str) -> Tensor:
             given = [getattr(p, name) for p in parameters]
             values = [getattr(p, default) if v is None else v for p, v in zip(parameters, given)]
-            return torch.tensor(values, dtype=like.dtype, device=like.device).view(-1, 1, 1).expand(shape).clone()
+            return _per_network(values, like).expand(shape).clone()
 
         self.multipliers = start("lambda_init", "lambda_min")
         self.penalties = start("penalty_init", "penalty_max")
@@ -216,7 +220,7 @@ class _SPBMDual:
         }
         names = {p.phi for p in parameters}
         ql = torch.tensor([p.phi == "ql" for p in parameters], device=like.device).view(-1, 1, 1)
-        self._phi = barriers.get(names.pop()) if len(names) == 1 else _PerNetwork(ql)
+        self._phi = barriers.get(names.pop()) if len(names) == 1 else _MixedBarrier(ql)
 
     def weights(self, g: Tensor, seen: Tensor | None) -> Tensor:
         weights = updates.barrier_weights(g, self.multipliers, self.penalties, self._phi)
