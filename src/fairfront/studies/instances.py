@@ -1,0 +1,111 @@
+"""The instances that several studies share: a data set, a partition of its rows into groups, and a split."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from fairfront.datasets import GroupedData, info, load
+from fairfront.errors import ArgumentError
+
+__all__ = ["Instance", "Unfit", "loaded", "partitions"]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A data set, a partition and a split, before anything is read.
+
+    Attributes
+    ----------
+    data : str
+        Name of the data set.
+    sensitive : tuple of str
+        The attributes whose intersections are the groups.
+    seed : int
+        Seed of the split.
+    """
+
+    data: str
+    sensitive: tuple[str, ...]
+    seed: int = 0
+
+    @property
+    def partition(self) -> str:
+        """The partition in words."""
+        return " x ".join(self.sensitive)
+
+    @property
+    def title(self) -> str:
+        """Data set and partition in words."""
+        return f"{info(self.data).title} by {self.partition}"
+
+    def load(self, test_size: float = 0.3) -> GroupedData:
+        """Return its rows (see :func:`fairfront.datasets.load`)."""
+        return load(self.data, sensitive=self.sensitive, test_size=test_size, seed=self.seed)
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """An instance that cannot be used, and why."""
+
+    instance: Instance
+    reason: str
+
+
+def partitions(names: Iterable[str], *, most_attributes: int = 2) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return every partition of some data sets: each sensitive attribute, and the intersections of several.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Data sets.
+    most_attributes : int, default 2
+        Intersections of at most so many attributes.
+
+    Returns
+    -------
+    tuple of (str, tuple of str)
+        Data set and attributes. Whether a partition leaves enough rows in every group is only known once it is loaded
+        (`loaded`).
+    """
+    return tuple(
+        (name, chosen)
+        for name in names
+        for count in range(1, most_attributes + 1)
+        for chosen in itertools.combinations([attribute.name for attribute in info(name).sensitive], count)
+    )
+
+
+def loaded(
+    instances: Iterable[Instance], *, test_size: float = 0.3, least_rows: int = 1
+) -> Iterator[tuple[Instance, GroupedData | Unfit]]:
+    """Yield each instance with its rows, or with the reason why it cannot be used.
+
+    Parameters
+    ----------
+    instances : iterable of Instance
+        What to load.
+    test_size : float, default 0.3
+        Share of the test rows.
+    least_rows : int, default 1
+        Least size of a group, training and test rows together: in a smaller one a risk says little.
+
+    Raises
+    ------
+    DataError
+        If a data set is absent or damaged; the message says what to fetch.
+    """
+    for instance in instances:
+        try:
+            data = instance.load(test_size)
+        except ArgumentError as error:
+            yield instance, Unfit(instance, str(error))
+            continue
+        smallest = int(data.group_sizes.argmin())
+        rows = int(data.group_sizes[smallest])
+        if rows < least_rows:
+            reason = f"{rows} rows in the group {data.group_names[smallest]!r}, fewer than {least_rows}"
+            yield instance, Unfit(instance, reason)
+        else:
+            yield instance, data
