@@ -88,7 +88,12 @@ def test_erm_weights_give_scikit_learns_models():
 
 @pytest.mark.parametrize(
     ("labels", "classes"),
-    [([0, 1, 1], (0, 1)), ([-1, 1, 1], (-1, 1)), ([False, True, True], (False, True)), (["no", "yes", "yes"], ("no", "yes"))],
+    [
+        ([0, 1, 1], (0, 1)),
+        ([-1, 1, 1], (-1, 1)),
+        ([False, True, True], (False, True)),
+        (["no", "yes", "yes"], ("no", "yes")),
+    ],
 )
 def test_labels_of_two_classes_are_encoded(labels, classes):
     for given in (labels, np.array(labels), pd.Series(labels), np.array(labels, dtype=object)):
@@ -246,7 +251,7 @@ def test_faults_of_files_are_named(tmp_path, parquet):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path, X, y, groups = parquet
+    _path, X, y, groups = parquet
     with pytest.raises(DataError, match="cannot be read"):
         ParquetRows(tmp_path / "absent.parquet")
     (tmp_path / "text").write_text("no parquet")
@@ -268,7 +273,7 @@ def test_faults_of_files_are_named(tmp_path, parquet):
         write_blocks(tmp_path / "no" / "folder", X, y, groups)
     with pytest.raises(ArgumentError, match="feature_names"):
         write_blocks(tmp_path / "x", X, y, groups, feature_names=("a",))
-    with pytest.raises(ArgumentError, match="^y"):
+    with pytest.raises(ArgumentError, match=r"^y"):
         write_blocks(tmp_path / "x", X, y[1:], groups)
     write_blocks(tmp_path / "labels", X, y + 1, groups)
     with pytest.raises(ArgumentError, match="labels 0 and 1"):

@@ -82,7 +82,7 @@ def _squared_hinge(z: Array, y: Array) -> Array:
 def _squared_hinge_terms(z: Array, y: Array) -> tuple[Array, Array]:
     side = 2.0 * y - 1.0
     short = np.maximum(0.0, 1.0 - side * z)
-    return -2.0 * side * short, 2.0 * (short > 0.0)
+    return -2.0 * side * short, np.where(short > 0.0, 2.0, 0.0)
 
 
 LOSSES: dict[str, Loss] = {
@@ -104,7 +104,7 @@ def encode_labels(y: ArrayLike) -> tuple[Array, tuple[Any, Any]]:
     Parameters
     ----------
     y : array of shape (n,)
-        Labels of exactly two classes, in sorted order of which the second becomes 1: {0, 1}, {-1, 1}, booleans or words.
+        Labels of exactly two classes, in whose sorted order the second becomes 1: {0, 1}, {-1, 1}, booleans, words.
 
     Returns
     -------
@@ -204,7 +204,7 @@ class GroupRisks:
     ) -> None:
         _check_model(loss, l2)
         rows = _checked_rows(X)
-        n, d = rows.shape
+        n, _d = rows.shape
         ids, labels = np.asarray(groups), np.asarray(y)
         for name, vector in (("y", labels), ("groups", ids)):
             if vector.shape != (n,):
@@ -220,15 +220,15 @@ class GroupRisks:
         self.order: NDArray[np.int64] = order
         self.classes: tuple[Any, Any] | None = classes
 
-    def _set(
-        self, source: RowSource, loss: str, l2: float, intercept: int | None, penalize_intercept: bool
-    ) -> None:
+    def _set(self, source: RowSource, loss: str, l2: float, intercept: int | None, penalize_intercept: bool) -> None:
         d = source.n_features
         if intercept is not None and not 0 <= intercept < d:
             raise ArgumentError("intercept", f"must be a column of X, 0..{d - 1}, or None, got {intercept}")
         small = np.flatnonzero(source.group_sizes < _SMALL_GROUP)
         if len(small):
-            listed = ", ".join(f"{a} ({source.group_sizes[a]})" for a in small[:5]) + (", ..." if len(small) > 5 else "")
+            listed = ", ".join(f"{a} ({source.group_sizes[a]})" for a in small[:5]) + (
+                ", ..." if len(small) > 5 else ""
+            )
             warnings.warn(f"groups with few rows, and how many: {listed}", SmallGroupWarning, stacklevel=3)
         self.source, self.loss, self.l2 = source, LOSSES[loss], float(l2)
         self.penalty: Array = np.full(d, self.l2)
@@ -411,6 +411,11 @@ class RiskPoint:
         return self._pass.gradients / self.risks.group_sizes[:, None] + self.risks.penalty * self.w
 
     @property
+    def mean_curvatures(self) -> Array:
+        """Mean second derivative of the loss in each group, shape (S,)."""
+        return np.add.reduceat(self._pass.curvature, self.risks.offsets[:-1]) / self.risks.group_sizes
+
+    @property
     def hessians(self) -> Array:
         """Hessians of the group risks, shape (S, d, d)."""
         return self._group_hessians / self.risks.group_sizes[:, None, None] + np.diag(self.risks.penalty)
@@ -540,7 +545,9 @@ def _checked_sizes(ids: NDArray[Any]) -> NDArray[np.int64]:
         problem = "holds missing values; groups must be integers 0..S-1" if missing else "must be integers 0..S-1"
         raise ArgumentError("groups", problem)
     if ids.max() >= len(ids):
-        raise ArgumentError("groups", f"group {ids.max()} with {len(ids)} rows", "number the groups 0..S-1 without gaps")
+        raise ArgumentError(
+            "groups", f"group {ids.max()} with {len(ids)} rows", "number the groups 0..S-1 without gaps"
+        )
     sizes = np.bincount(ids).astype(np.int64)
     if (sizes == 0).any():
         raise ArgumentError("groups", f"group {int(np.argmin(sizes))} has no row", "number the groups 0..S-1")

@@ -20,7 +20,7 @@ CASES = [
 def assert_hypergradient(risks, metric, lam):
     """Compare with central differences along e_a - e_b, in the sense of the mathematics page.
 
-    Differences of two steps are tried: where a piecewise metric changes a piece within the longer, the shorter is right.
+    Differences of two steps are tried: where a piecewise metric changes a piece within the longer, the shorter holds.
     For the squared hinge the steps are shortened until they change no active row.
     """
     gradient = Objective(risks, metric).evaluate(lam).gradient

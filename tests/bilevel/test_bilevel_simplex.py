@@ -47,5 +47,5 @@ def test_projection_agrees_with_a_conic_solver(x):
 
 @pytest.mark.parametrize("x", [[], [np.nan, 1.0], [[1.0]], [np.inf]])
 def test_what_is_no_vector_of_numbers_is_refused(x):
-    with pytest.raises(ArgumentError, match="^x"):
+    with pytest.raises(ArgumentError, match=r"^x"):
         project(x)

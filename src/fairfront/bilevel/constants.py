@@ -55,7 +55,7 @@ class ProblemBounds:
                 raise ArgumentError(field.name, f"must be a finite number >= 0, got {value}")
         if self.mu == 0:
             raise ArgumentError("mu", "must be positive: the theorems need strong convexity", "penalise the intercept")
-        if self.L < self.mu:
+        if self.mu > self.L:
             raise ArgumentError("L", f"must be at least mu = {self.mu:g}, got {self.L:g}")
 
 
@@ -193,7 +193,9 @@ def lower_level_bounds(risks: GroupRisks) -> dict[str, float]:
     """
     name = risks.loss.name
     if name == "squared_hinge":
-        raise ArgumentError("risks", "the squared hinge's Hessian jumps: Assumption 2 does not hold", "logistic or squared")
+        raise ArgumentError(
+            "risks", "the squared hinge's Hessian jumps: Assumption 2 does not hold", "logistic or squared"
+        )
     c, third = {"logistic": (0.25, 1 / (6 * sqrt(3))), "squared": (2.0, 0.0)}[name]
     sizes, S, d = risks.group_sizes, risks.n_groups, risks.n_features
     moments, cubes, norms, at_zero = np.zeros((S, d, d)), np.zeros(S), np.zeros(S), np.zeros(S)
@@ -210,10 +212,7 @@ def lower_level_bounds(risks: GroupRisks) -> dict[str, float]:
         raise ArgumentError("risks", "the lower level is not strongly convex", "penalise the intercept, with l2 > 0")
     radius = sqrt(2 * float((at_zero / sizes).max()) / mu)
     # |grad F_a(w)| at |w| <= radius: bounded slope for the logistic loss, slope at 0 plus L |w| for the squared one
-    if name == "logistic":
-        slopes = norms / sizes + risks.penalty.max() * radius
-    else:
-        slopes = norms / sizes + top * radius
+    slopes = norms / sizes + risks.penalty.max() * radius if name == "logistic" else norms / sizes + top * radius
     L_wl = float(np.linalg.norm(top))
     return {
         "mu": mu,

@@ -76,9 +76,7 @@ def slsqp(
         When a lower-level problem has no solution.
     """
     _check(risks, "ftol", ftol, max_iterations)
-    return _by_scipy(
-        risks, metric, start, "slsqp", method="SLSQP", options={"ftol": ftol, "maxiter": max_iterations}
-    )
+    return _by_scipy(risks, metric, start, "slsqp", method="SLSQP", options={"ftol": ftol, "maxiter": max_iterations})
 
 
 def trust_constr(
@@ -168,7 +166,7 @@ def multi_start(
     distance: float = 1e-4,
     **options: float,
 ) -> BilevelSolution:
-    """Return the best of the local minima that a solver reaches from several starts, and how many different ones it met.
+    """Return the best of the local minima that a solver reaches from several starts, and how many it met.
 
     Parameters
     ----------
@@ -328,9 +326,7 @@ def _by_scipy(
     return _solution(objective, history, name, status, str(found.message))
 
 
-def _solution(
-    objective: Objective, history: History, solver: str, status: str, message: str
-) -> BilevelSolution:
+def _solution(objective: Objective, history: History, solver: str, status: str, message: str) -> BilevelSolution:
     """Return the best iterate, solved anew."""
     best = min(history.records, key=lambda record: record.value)
     model, value = exact(objective.risks, objective.metric, best.weights)

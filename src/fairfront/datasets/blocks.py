@@ -290,9 +290,7 @@ def write_blocks(
     fields = [(name, pa.float64()) for name in (*names, _LABEL)]
     schema = pa.schema([*fields, (_GROUP, pa.int64())])
     try:
-        with pq.ParquetWriter(
-            path, schema, compression="none", use_dictionary=False, write_statistics=False
-        ) as writer:
+        with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False, write_statistics=False) as writer:
             for start in range(0, n, block_rows):
                 rows = order[start : start + block_rows]
                 columns = [pa.array(column) for column in np.asarray(X[rows], dtype=np.float64).T.copy()]

@@ -231,6 +231,10 @@ class Scalarization:
         except ConvergenceError:  # too few rows to be strictly convex: the sample is only a help
             return np.zeros(self.risks.n_features)
 
+    def _flat(self, lam: Array, point: RiskPoint) -> bool:
+        """Return whether the gradient is small only because the risk flattens out towards infinity."""
+        return float(self.risks.penalty.min()) == 0.0 and float(lam @ point.mean_curvatures) < 1e-9
+
     def _renew(self, length: float, drift: float, norm: float) -> bool:
         """Return whether the next point should come with its own Hessian, in the cheaper of two ways to the goal.
 
@@ -264,7 +268,7 @@ class Scalarization:
             return _factorise(p.hessian(lam), quadratic)
 
         own = self._hessians is None
-        if own:
+        if self._hessians is None:
             factor = own_factor(point.with_hessians())
         else:
             factor = _factorise(np.tensordot(lam, self._hessians, 1), quadratic)
@@ -272,10 +276,12 @@ class Scalarization:
         drift = 0.0 if own else self._drift
         g = gradient(point)
         for iteration in range(self.max_iterations):
+            step = cho_solve(factor, g, check_finite=False)
             if float(np.abs(g).max()) <= self.tolerance:
+                if self._flat(lam, point):
+                    break
                 self._drift = drift
                 return ScalarizedModel(lam, point, g, iteration, factor, quadratic)
-            step = cho_solve(factor, g, check_finite=False)
             squared = float(g @ step)
             length = sqrt(squared)
             candidate = self.risks.at(point.w - step)
@@ -300,8 +306,8 @@ class Scalarization:
             point, g, drift, own = candidate, g_next, drift + length, candidate.has_hessians
             if own:
                 factor, drift = own_factor(point), 0.0
+        norm = float(np.abs(g).max())
         raise ConvergenceError(
-            f"weights: Newton stopped after {self.max_iterations} steps with gradient {float(np.abs(g).max()):.1e}; the "
-            "weighted risk may have no minimiser (separable group with a free intercept?): raise l2 or penalise the "
-            "intercept"
+            f"weights: Newton stopped after {iteration + 1} steps with gradient {norm:.1e}; the weighted risk may have "
+            "no minimiser (separable group with a free intercept?): raise l2 or penalise the intercept"
         )
