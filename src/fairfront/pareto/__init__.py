@@ -9,7 +9,7 @@ from fairfront.pareto.baselines import (
     scalarized,
     uniform_weights,
 )
-from fairfront.pareto.certificate import Certificate, certify, first_order_multipliers
+from fairfront.pareto.certificate import Certificate, certify, certify_losses, first_order_multipliers
 from fairfront.pareto.front import Front, trace, two_group_weights
 from fairfront.pareto.penalized import PenalizedModel, regularization_path
 from fairfront.pareto.scalarization import ConvergenceError, Scalarization, ScalarizedModel, simplex_weights
@@ -24,6 +24,7 @@ __all__ = [
     "Strategy",
     "balanced_weights",
     "certify",
+    "certify_losses",
     "erm_weights",
     "first_order_multipliers",
     "minimax",

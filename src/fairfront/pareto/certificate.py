@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve
-from scipy.optimize import minimize, nnls
+from scipy.optimize import OptimizeResult, minimize, nnls
 
 from fairfront.errors import ArgumentError
 from fairfront.pareto.scalarization import Scalarization, ScalarizedModel
 from fairfront.risks import Array, GroupRisks, RiskPoint
 
-__all__ = ["Certificate", "certify", "first_order_multipliers"]
+__all__ = ["Certificate", "certify", "certify_losses", "first_order_multipliers"]
 
 
 _ROUNDING = 1e-13
@@ -105,17 +105,53 @@ def certify(risks: GroupRisks, w: ArrayLike, *, cap: float = 1e8) -> Certificate
     ArgumentError
         When ``cap`` is below 1 or ``w`` is not finite.
     """
-    if not cap >= 1:
-        raise ArgumentError("cap", f"must be at least 1, got {cap}")
     point = risks.at(w)
     if not np.isfinite(point.w).all():
         raise ArgumentError("w", "holds NaN or infinite values")
-    losses = point.losses
-    solver = Scalarization(risks, start=point.w)
+    mu, _ = first_order_multipliers(point)
+    return certify_losses(risks, point.losses, start=point.w, weights=mu, cap=cap)
+
+
+def certify_losses(
+    risks: GroupRisks,
+    losses: ArrayLike,
+    *,
+    start: Array | None = None,
+    weights: ArrayLike | None = None,
+    cap: float = 1e8,
+) -> Certificate:
+    """Return the Pareto certificate of a model of any make, of which only the group losses are known.
+
+    Parameters
+    ----------
+    risks : GroupRisks
+        The group risks of the family that might dominate; strictly convex.
+    losses : array of shape (S,)
+        The model's loss in each group.  For a model outside the family a slack of 0 says that no member of it is at
+        least as good in every group and better in one; there may be no member that is as good.
+    start : array of shape (d,), optional
+        Coefficients from which the first solution is sought.
+    weights : array of shape (S,), optional
+        Weights for which the model may be optimal: the multipliers are sought from there, if that is better than from
+        ones.
+    cap : float, default 1e8
+        Largest multiplier.
+
+    Raises
+    ------
+    ArgumentError
+        When ``cap`` is below 1, or the losses have another shape or are not finite.
+    """
+    if not cap >= 1:
+        raise ArgumentError("cap", f"must be at least 1, got {cap}")
+    given = np.asarray(losses, dtype=np.float64)
+    if given.shape != (risks.n_groups,) or not np.isfinite(given).all():
+        raise ArgumentError("losses", f"must be {risks.n_groups} finite numbers, one a group, got {given}")
+    solver = Scalarization(risks, start=start)
 
     def bound(lam: Array) -> tuple[float, Array]:
         total = lam.sum()
-        gap = losses - solver.solve(lam / total).losses
+        gap = given - solver.solve(lam / total).losses
         return float(lam @ gap), gap
 
     def in_logarithms(theta: Array) -> tuple[float, Array]:
@@ -124,23 +160,34 @@ def certify(risks: GroupRisks, w: ArrayLike, *, cap: float = 1e8) -> Certificate
         return value, lam * gap
 
     # The bound is convex in lambda, so any stationary point is global; logarithms level the scales 1 .. cap.
-    mu, _ = first_order_multipliers(point)
-    starts = [np.ones(risks.n_groups), np.minimum(mu / max(mu.min(), 1.0 / cap), cap).clip(min=1.0)]
+    starts = [np.ones(risks.n_groups)]
+    if weights is not None:
+        mu = np.asarray(weights, dtype=np.float64)
+        starts.append(np.minimum(mu / max(mu.min(), 1.0 / cap), cap).clip(min=1.0))
     best = min(starts, key=lambda lam: bound(lam)[0])
     if (value := bound(best)[0]) <= _ROUNDING:  # efficient to rounding: nothing is left to improve
-        return Certificate(losses, max(value, 0.0), best, None)
+        return Certificate(given, max(value, 0.0), best, None)
+
+    def enough(intermediate_result: OptimizeResult) -> None:
+        # A bound of 0 is a proof already, and where no member is as good there is no least one.
+        if intermediate_result.fun <= 0.0:
+            raise StopIteration
+
     found = minimize(
         in_logarithms,
         np.log(best),
         jac=True,
         method="L-BFGS-B",
         bounds=[(0.0, float(np.log(cap)))] * risks.n_groups,
+        callback=enough,
         options={"ftol": 1e-16, "gtol": 1e-12, "maxiter": 200},
     )
-    found_multipliers = _polish(solver, losses, np.exp(found.x), cap)
+    if found.fun <= 0.0:
+        return Certificate(given, 0.0, np.exp(found.x), None)
+    found_multipliers = _polish(solver, given, np.exp(found.x), cap)
     multipliers = min((best, np.exp(found.x), found_multipliers), key=lambda lam: bound(lam)[0])
     slack = max(bound(multipliers)[0], 0.0)
-    return Certificate(losses, slack, multipliers, _dominating(solver, losses, multipliers, cap))
+    return Certificate(given, slack, multipliers, _dominating(solver, given, multipliers, cap))
 
 
 def _polish(solver: Scalarization, losses: Array, multipliers: Array, cap: float, gain: float = 0.0) -> Array:
