@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -27,6 +26,7 @@ from fairfront.errors import ArgumentError, unknown_name
 
 __all__ = [
     "STATISTICS",
+    "BinaryValues",
     "Constraints",
     "NormBounds",
     "PairwiseGroups",
@@ -38,6 +38,9 @@ __all__ = [
 ]
 
 Scale = float | Literal["epsilon"]
+
+# Up to this many entries a matrix of averages is quicker than a reduction by groups.
+_DENSE = 2**16
 
 
 class Constraints(Protocol):
@@ -58,7 +61,6 @@ class Constraints(Protocol):
 # --------------------------------------------------------------------------------------------------- values
 
 
-@dataclass(frozen=True, eq=False)
 class VectorValues:
     """Constraint values as a tensor.
 
@@ -68,7 +70,10 @@ class VectorValues:
         The values, with their graph.
     """
 
-    source: Tensor
+    __slots__ = ("source",)
+
+    def __init__(self, source: Tensor) -> None:
+        self.source = source
 
     @property
     def state_shape(self) -> tuple[int, ...]:
@@ -87,28 +92,45 @@ class VectorValues:
         """Return the values without their graph."""
         return VectorValues(self.source.detach())
 
+    def carries(self, loss: Tensor) -> bool:
+        """Return whether a gradient of the loss can be had."""
+        return loss.requires_grad
 
-@dataclass(frozen=True, eq=False)
-class PairwiseValues:
+    def backward(self, loss: Tensor | None, pulled: Tensor | None, *, retain_graph: bool = False) -> None:
+        """Accumulate the gradients of the loss and of pulled'source, either of which may be left out."""
+        if pulled is not None and not self.source.requires_grad:
+            pulled = None
+        if pulled is None:
+            if loss is not None:
+                torch.autograd.backward(loss, retain_graph=retain_graph)
+        elif loss is None:
+            torch.autograd.backward(self.source, pulled, retain_graph=retain_graph)
+        else:
+            torch.autograd.backward((loss, self.source), (None, pulled), retain_graph=retain_graph)
+
+
+class PairwiseValues(VectorValues):
     """All ordered gaps between R group statistics, as an R x R matrix that is formed without a graph.
 
-    Attributes
+    Parameters
     ----------
     source : tensor of shape (R,)
         The groups' statistics, with their graph.
     epsilon : float
         The bound: s_i - s_j <= epsilon for every i != j.
-    scale : float
+    scale : float, default 1
         Gaps are divided by it.
-    present : bool tensor of shape (R,), or None
-        Groups that the batch holds; None if it holds all.  Gaps with an absent group are NaN, which every optimiser
-        skips.
+    present : bool tensor of shape (R,), optional
+        Groups that the batch holds; default: all.  Gaps with an absent group are NaN, which every optimiser skips.
     """
 
-    source: Tensor
-    epsilon: float
-    scale: float = 1.0
-    present: Tensor | None = None
+    __slots__ = ("epsilon", "present", "scale")
+
+    def __init__(self, source: Tensor, epsilon: float, scale: float = 1.0, present: Tensor | None = None) -> None:
+        self.source = source
+        self.epsilon = epsilon
+        self.scale = scale
+        self.present = present
 
     @property
     def state_shape(self) -> tuple[int, ...]:
@@ -146,6 +168,50 @@ class PairwiseValues:
     def detach(self) -> PairwiseValues:
         """Return the values without their graph."""
         return PairwiseValues(self.source.detach(), self.epsilon, self.scale, self.present)
+
+
+class BinaryValues(PairwiseValues):
+    """Gaps of a batch of binary logits, whose loss is their weighted cross-entropy: the gradient is written out.
+
+    Made by `PairwiseGroups.binary`.  Neither ``loss`` nor ``source`` has a graph; ``backward`` forms their gradient in
+    the logits and goes on from there.
+    """
+
+    __slots__ = ("_average", "_logits", "_loss_slope", "_row_slope", "loss")
+
+    def __init__(
+        self,
+        family: PairwiseGroups,
+        source: Tensor,
+        loss: Tensor,
+        logits: Tensor,
+        average: Tensor,
+        loss_slope: Tensor,
+        row_slope: Tensor,
+    ) -> None:
+        super().__init__(source, family.epsilon, family.scale)
+        self.loss = loss
+        self._logits, self._average = logits, average
+        self._loss_slope, self._row_slope = loss_slope, row_slope
+
+    def carries(self, loss: Tensor) -> bool:
+        """Return whether a gradient of the loss can be had."""
+        return (self._logits if loss is self.loss else loss).requires_grad
+
+    @torch.no_grad()
+    def backward(self, loss: Tensor | None, pulled: Tensor | None, *, retain_graph: bool = False) -> None:
+        """Accumulate the gradients of the loss (its own, or another) and of pulled'source."""
+        own = loss is self.loss
+        slope = self._loss_slope if own else None
+        if pulled is not None:
+            through = torch.mv(self._average, pulled).mul_(self._row_slope)
+            slope = through if slope is None else through.add_(slope)
+        tensors = [] if own or loss is None else [loss]
+        weights: list[Tensor | None] = [None for _ in tensors]
+        if slope is not None:
+            tensors.append(self._logits)
+            weights.append(slope.view(self._logits.shape))
+        torch.autograd.backward(tensors, weights, retain_graph=retain_graph)
 
 
 # --------------------------------------------------------------------------------------------------- groups
@@ -293,6 +359,7 @@ class PairwiseGroups:
         self.epsilon = _nonnegative("epsilon", epsilon)
         self.scale = _scale(scale, self.epsilon)
         self._rows = STATISTICS[statistic] if isinstance(statistic, str) else statistic
+        self._kept: tuple[Tensor | None, Tensor, Tensor] | None = None
 
     @classmethod
     def of(
@@ -360,6 +427,84 @@ class PairwiseGroups:
         """
         statistics, present = self.statistics(logits, labels, groups)
         return PairwiseValues(statistics, self.epsilon, self.scale, present)
+
+    def binary(
+        self, logits: Tensor, labels: Tensor, groups: Tensor | None = None, weights: Tensor | None = None
+    ) -> tuple[Tensor, PairwiseValues]:
+        """Return the cross-entropy of a batch of binary logits and the gaps, with both gradients written out.
+
+        The same numbers as from `torch.nn.functional.binary_cross_entropy_with_logits` and a call of the family, for
+        less: a step on a small network spends much of its time on launching kernels.  Where there is nothing to
+        save (other statistics, other devices, NaN, large batches of many groups) it is just that.
+
+        Parameters
+        ----------
+        logits : tensor of shape (n,) or (n, 1)
+            The model's output.
+        labels : tensor of shape (n,)
+            0 and 1.
+        groups : integer tensor of shape (n,), optional
+            The rows' groups; without it, R blocks of equal size.  Pass the same tensor at every step: what follows
+            from it is kept.
+        weights : tensor of shape (n,), optional
+            The loss is ``sum_i weights_i l_i``; default: the mean.
+
+        Returns
+        -------
+        loss : scalar tensor
+            For ``step`` together with the values; it has no graph of its own.
+        values : PairwiseValues
+            The gaps.
+        """
+        z = _one_logit(logits.detach())
+        y = labels.to(z.dtype)
+        average = self._averages(len(z), groups, z) if self.statistic in ("positive_rate", "loss") else None
+        if average is not None:
+            probability = torch.sigmoid(z)
+            error = probability - y
+            rows = None
+            if self.statistic == "loss" or weights is not None:
+                rows = torch.nn.functional.binary_cross_entropy_with_logits(z, y, reduction="none")
+            if weights is not None:
+                loss, loss_slope = torch.dot(weights, cast(Tensor, rows)), error * weights
+            else:
+                loss = torch.nn.functional.binary_cross_entropy_with_logits(z, y) if rows is None else rows.mean()
+                loss_slope = error / len(z)
+            if self.statistic == "loss":
+                statistics, row_slope = torch.mv(average[0], cast(Tensor, rows)), error
+            else:
+                statistics, row_slope = (
+                    torch.mv(average[0], probability),
+                    torch.addcmul(probability, probability, probability, value=-1.0),
+                )
+            # In a product with the averages one NaN would be every group's.
+            if math.isfinite(statistics.sum().item()):
+                return loss, BinaryValues(self, statistics, loss, logits, average[1], loss_slope, row_slope)
+        z = _one_logit(logits)
+        rows = torch.nn.functional.binary_cross_entropy_with_logits(z, y, reduction="none")
+        return (rows.mean() if weights is None else torch.dot(weights, rows)), self(logits, labels, groups)
+
+    def _averages(self, n: int, groups: Tensor | None, like: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Return the (R, n) matrix that averages over groups, and its transpose; None where another way is better."""
+        if like.device.type != "cpu" or self.n_groups * n > _DENSE:
+            return None
+        kept = self._kept
+        if kept is None or kept[0] is not groups or kept[1].shape[1] != n or kept[1].dtype != like.dtype:
+            if groups is None:
+                if not n or n % self.n_groups:
+                    raise ArgumentError("groups", f"{n} rows are no {self.n_groups} equal blocks", "give the groups")
+                numbers = torch.arange(self.n_groups).repeat_interleave(n // self.n_groups)
+            elif groups.shape != (n,):
+                raise ArgumentError("groups", f"has shape {tuple(groups.shape)}", f"one a row: ({n},)")
+            else:
+                numbers = groups
+            members = torch.nn.functional.one_hot(numbers.long(), self.n_groups).to(like.dtype)
+            counts = members.sum(0)
+            if not bool((counts > 0).all()):
+                return None
+            members = members / counts
+            self._kept = kept = (groups, members.T.contiguous(), members)
+        return kept[1], kept[2]
 
     def from_statistics(self, statistics: Tensor, present: Tensor | None = None) -> PairwiseValues:
         """Return the gaps between statistics (R,) of one's own making."""

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from fairfront.constrained.adam import LeanAdam
 from fairfront.errors import ArgumentError
 
 __all__ = ["Base", "Params", "Primal"]
@@ -65,20 +66,23 @@ class Primal:
         self._tensors: list[Tensor] = [tensor for group in groups for tensor in group["params"]]
         if not {"fused", "foreach"} & options.keys() and _can_fuse(base, self._tensors):
             options["fused"] = True
+            if base is torch.optim.Adam:
+                base = LeanAdam
         self._options = options
         self._groups = [{**group, "params": list(group["params"])} for group in groups]
-        self.optimizer = self.another(base, {})
-        if flat and type(self.optimizer).__name__ not in _ELEMENTWISE:
+        self._base = base
+        self.optimizer = self.another({})
+        if flat and type(self.optimizer).__name__ not in _ELEMENTWISE and not isinstance(self.optimizer, LeanAdam):
             raise ArgumentError(
                 "flat", f"{type(self.optimizer).__name__} is not known to work elementwise", "flat=False"
             )
         self._centre: dict[int, Tensor] = {}
 
-    def another(self, base: Base, options: dict[str, Any]) -> Optimizer:
+    def another(self, options: dict[str, Any]) -> Optimizer:
         """Return a further base optimiser over the same tensors, with some options changed."""
         groups = [{**group, "params": list(group["params"])} for group in self._groups]
         try:
-            optimizer = base(groups, **{**self._options, **options})
+            optimizer = self._base(groups, **{**self._options, **options})
         except (TypeError, ValueError) as error:
             raise ArgumentError(
                 "base", f"cannot be made: {error}", "a torch optimiser class and its options"

@@ -19,7 +19,7 @@ from fairfront.errors import ArgumentError
 
 __all__ = ["ConstrainedOptimizer", "StepInfo", "Values"]
 
-Values = VectorValues | PairwiseValues
+Values = VectorValues
 Closure = Callable[[], tuple[Tensor, Any]]
 
 
@@ -215,7 +215,7 @@ class ConstrainedOptimizer:
                 raise ArgumentError("loss", "the closure returns something else", "the pair (loss, constraints)")
             loss, constraints = returned
         values = self._read(constraints)
-        seen = self._check_loss(loss)
+        seen = self._check_loss(loss, values)
         info = StepInfo(self._step, seen, values.detach())
         with torch.no_grad():
             pulled = self._dual_step(values, info)
@@ -229,7 +229,7 @@ class ConstrainedOptimizer:
     def _dual_step(self, values: Values, info: StepInfo) -> Tensor | None:
         source = values.source.detach()
         g = values.evaluate().to(self._multipliers)
-        whole = getattr(values, "present", None) is None
+        whole = not isinstance(values, PairwiseValues) or values.present is None
         if whole and source.device.type == "cpu" and math.isfinite(source.sum().item()):
             weights = self._advance(g)
         else:
@@ -250,28 +250,24 @@ class ConstrainedOptimizer:
 
     def _backward(self, loss: Tensor, values: Values, pulled: Tensor | None, info: StepInfo) -> None:
         """Accumulate the gradients; keep them finite where a constraint's value is not."""
-        tensors: list[Tensor] = [loss]
-        weights: list[Tensor | None] = [None]
-        if pulled is not None and values.source.requires_grad:
-            tensors, weights = [loss, values.source], [None, pulled]
         doubtful = isinstance(info.skipped, int) and info.skipped > 0
         if not doubtful:
-            torch.autograd.backward(tensors, weights)
+            values.backward(loss, pulled)
             return
         # A value that is not finite often has a gradient that is not either, and 0 times that is NaN.
-        kept = [gradient.clone() for gradient in self._primal.gradients()]
-        before = dict(zip(map(id, self._holders()), kept))
-        torch.autograd.backward(tensors, weights, retain_graph=True)
+        before = {id(tensor): tensor.grad.clone() for tensor in self._holders() if tensor.grad is not None}
+        values.backward(loss, pulled, retain_graph=True)
         if self._finite_gradients():
             return
         self._restore(before)
         info.primal = "objective"
-        torch.autograd.backward(loss)
+        values.backward(loss, None)
         if not self._finite_gradients():
             self._restore(before)
             info.primal = "none"
 
     def _holders(self) -> list[Tensor]:
+        self._primal.settle()
         return [tensor for tensor in self._primal._tensors if tensor.grad is not None]
 
     def _finite_gradients(self) -> bool:
@@ -308,11 +304,11 @@ class ConstrainedOptimizer:
             self._lay(values.state_shape)
         return values
 
-    def _check_loss(self, loss: Any) -> Tensor:
+    def _check_loss(self, loss: Any, values: Values) -> Tensor:
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
             raise ArgumentError("loss", f"is no scalar: {shape}", "a tensor with one number")
-        if not loss.requires_grad:
+        if not values.carries(loss):
             raise ArgumentError("loss", "has no graph", "compute it from the parameters, without no_grad")
         seen = loss.detach()
         # On other devices asking would wait for all that is queued.

@@ -7,9 +7,10 @@ from typing import Any
 from torch import Tensor
 
 from fairfront.constrained import barriers
-from fairfront.constrained.constraints import Constraints
+from fairfront.constrained.constraints import Constraints, PairwiseValues
+from fairfront.constrained.kernels import CompiledDual, TorchDual
 from fairfront.constrained.moreau import Params
-from fairfront.constrained.optimizer import ConstrainedOptimizer, StepInfo
+from fairfront.constrained.optimizer import ConstrainedOptimizer, StepInfo, Values
 from fairfront.constrained.updates import (
     Algorithm2,
     SPBMParameters,
@@ -37,6 +38,8 @@ class SPBM(ConstrainedOptimizer):
     schedule : Algorithm2, optional
         Algorithm 2's schedules of gamma, kappa and the primal step size, instead of constants (the analysis takes
         ``base=torch.optim.SGD``).
+    compiled : bool, default False
+        Run the dual step as one loop compiled by numba (CPU; a second or two to compile, once a process).
 
     Examples
     --------
@@ -55,11 +58,19 @@ class SPBM(ConstrainedOptimizer):
     parameters: SPBMParameters
 
     def __init__(
-        self, params: Params, m: int | Constraints, *, schedule: Algorithm2 | None = None, **options: Any
+        self,
+        params: Params,
+        m: int | Constraints,
+        *,
+        schedule: Algorithm2 | None = None,
+        compiled: bool = False,
+        **options: Any,
     ) -> None:
         if schedule is not None and not isinstance(schedule, Algorithm2):
             raise ArgumentError("schedule", f"is {type(schedule).__name__}", "an Algorithm2, or None")
         self.schedule = schedule
+        self.compiled = compiled
+        self._kernel: TorchDual | CompiledDual | None = None
         super().__init__(params, m, **options)
 
     def _initial(self) -> tuple[float, float | None]:
@@ -71,9 +82,7 @@ class SPBM(ConstrainedOptimizer):
 
     def _propose(self, g: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
         p, phi = self.parameters, barriers.get(self.parameters.phi)
-        gamma, kappa = p.gamma, p.kappa
-        if self.schedule is not None:
-            gamma, kappa = self.schedule.gamma(self._step), self.schedule.kappa(self._step)
+        gamma, kappa = self._averaging()
         assert self._penalties is not None
         weights = barrier_weights(g, self._multipliers, self._penalties, phi)
         multipliers = barrier_multipliers(self._multipliers, weights, gamma, p.lambda_min, p.lambda_max)
@@ -84,6 +93,37 @@ class SPBM(ConstrainedOptimizer):
         else:
             return weights, multipliers, None
         return weights, multipliers, penalties
+
+    def _lay(self, shape: tuple[int, ...]) -> None:
+        super()._lay(shape)
+        self._kernel = None
+
+    def _averaging(self) -> tuple[float, float]:
+        """Return gamma^k and kappa^k."""
+        if self.schedule is None:
+            return self.parameters.gamma, self.parameters.kappa
+        return self.schedule.gamma(self._step), self.schedule.kappa(self._step)
+
+    def _advance(self, g: Tensor) -> Tensor:
+        if not isinstance(self._kernel, TorchDual):
+            assert self._penalties is not None
+            self._kernel = TorchDual(self._multipliers, self._penalties)
+            self._penalties = self._kernel.penalties
+        return self._kernel.advance(g, self.parameters, *self._averaging())
+
+    def _dual_step(self, values: Values, info: StepInfo) -> Tensor | None:
+        if not self.compiled or (isinstance(values, PairwiseValues) and values.present is not None):
+            return super()._dual_step(values, info)
+        if not isinstance(self._kernel, CompiledDual):
+            assert self._penalties is not None
+            self._kernel = CompiledDual(self._multipliers, self._penalties)
+        source = values.source.detach()
+        kept = source if source.dtype == self._dtype else source.to(self._dtype)
+        bound = (values.epsilon, values.scale) if isinstance(values, PairwiseValues) else (0.0, 1.0)
+        pulled = self._kernel.advance(kept, self.parameters, *self._averaging(), *bound)
+        if pulled is None:
+            return super()._dual_step(values, info)
+        return pulled if kept is source else pulled.to(source.dtype)
 
     def _move(self, info: StepInfo) -> None:
         p = self.parameters

@@ -38,7 +38,7 @@ class SSw(ConstrainedOptimizer):
 
     def __init__(self, params: Params, m: int | Constraints, *, base: Base = torch.optim.Adam, **options: Any) -> None:
         super().__init__(params, m, base=base, **options)
-        self.constraint_optimizer = self._primal.another(base, {"lr": self.parameters.constraint_lr})
+        self.constraint_optimizer = self._primal.another({"lr": self.parameters.constraint_lr})
 
     def _optimizers(self) -> list[Optimizer]:
         return [self._primal.optimizer, self.constraint_optimizer]
@@ -62,10 +62,7 @@ class SSw(ConstrainedOptimizer):
         return values.pull(weights)
 
     def _backward(self, loss: Tensor, values: Values, pulled: Tensor | None, info: StepInfo) -> None:
-        if pulled is None:
-            torch.autograd.backward(loss)
-        else:
-            torch.autograd.backward(values.source, pulled)
+        values.backward(loss if pulled is None else None, pulled)
         if info.skipped and not self._finite_gradients():
             info.primal = "none"
 

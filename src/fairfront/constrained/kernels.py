@@ -1,0 +1,189 @@
+"""SPBM's dual step in place: the pure functions of `updates` in few kernels, or in one that numba compiles.
+
+On small problems the cost of a step is that of launching kernels, not of arithmetic.  Both forms give what the pure
+functions give, to rounding, and the tests hold them to it.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairfront.constrained import barriers
+from fairfront.constrained.updates import SPBMParameters
+from fairfront.errors import ArgumentError
+
+__all__ = ["CompiledDual", "TorchDual"]
+
+_ADAPT_FLOOR = 1e-8
+
+
+class TorchDual:
+    """The dual step on buffers of its own, on any device.
+
+    Parameters
+    ----------
+    multipliers, penalties : tensor of one shape
+        The state at the start; the live state is `multipliers` (the same tensor) and `penalties` (a copy).
+    """
+
+    def __init__(self, multipliers: Tensor, penalties: Tensor) -> None:
+        self.multipliers = multipliers
+        # phi' is wanted at g/p and at g: one division of g by (p, 1), one evaluation of both.
+        self._divisors = torch.stack((penalties, torch.ones_like(penalties)))
+        self.penalties = self._divisors[0]
+        self._slopes, self._below = torch.empty_like(self._divisors), torch.empty_like(self._divisors)
+        self._quarter = torch.tensor(-0.25, dtype=multipliers.dtype, device=multipliers.device)
+        self._ratio = torch.tensor(32 / 27, dtype=multipliers.dtype, device=multipliers.device)
+
+    def advance(self, g: Tensor, p: SPBMParameters, gamma: float, kappa: float) -> Tensor:
+        """Return the weights lambda phi'(g/p), valid until the next call, and move the state on."""
+        adapt = p.rule == "adapt"
+        if adapt:
+            slopes, below = torch.div(g, self._divisors, out=self._slopes), self._below
+        else:
+            slopes, below = torch.div(g, self.penalties, out=self._slopes[0]), self._below[0]
+        self._derivative_(slopes, below, barriers.get(p.phi))
+        weights = (slopes[0] if adapt else slopes).mul_(self.multipliers)
+        self.multipliers.lerp_(weights, 1.0 - gamma).clamp_(p.lambda_min, p.lambda_max)
+        if adapt:
+            target = torch.div(self.penalties, slopes[1].add_(_ADAPT_FLOOR), out=self._below[1])
+            self.penalties.lerp_(target, 1.0 - kappa).clamp_(p.penalty_min, p.penalty_max)
+        elif p.rule == "alm":
+            torch.mul(self.multipliers, p.rho, out=self.penalties).clamp_(p.penalty_min, p.penalty_max)
+        return weights
+
+    def _derivative_(self, t: Tensor, below: Tensor, phi: barriers.Barrier) -> None:
+        torch.clamp(t, max=phi.joint, out=below)
+        t.clamp_(min=phi.joint).sub_(phi.joint)
+        if phi is barriers.QL:
+            t.addcdiv_(self._quarter, below)
+        else:
+            below.sub_(1.0)
+            t.addcdiv_(self._ratio, below.mul_(below))
+
+
+class _Numbers(NamedTuple):
+    epsilon: np.floating
+    unit: np.floating
+    fade: np.floating
+    kappa: np.floating
+    rho: np.floating
+    low: np.floating
+    high: np.floating
+    p_low: np.floating
+    p_high: np.floating
+    joint: np.floating
+    ratio: np.floating
+    one: np.floating
+    floor: np.floating
+
+
+class CompiledDual:
+    """The dual step as one loop, compiled by numba at its first use (about a second a process); CPU only.
+
+    Parameters
+    ----------
+    multipliers, penalties : tensor of one shape, contiguous, on the CPU, float32 or float64
+        The live state.
+    """
+
+    def __init__(self, multipliers: Tensor, penalties: Tensor) -> None:
+        if multipliers.device.type != "cpu":
+            raise ArgumentError("compiled", f"is for the CPU, not for {multipliers.device}", "compiled=False")
+        self.multipliers, self.penalties = multipliers, penalties
+        self._lambda, self._p = multipliers.numpy(), penalties.numpy()
+        self._pairs = multipliers.ndim == 2
+        self.pulled = torch.zeros(multipliers.shape[0], dtype=multipliers.dtype)
+        self._out = self.pulled.numpy()
+        self._kernel = _compiled()[self._pairs]
+        self._key: tuple[Any, ...] | None = None
+        self._numbers: _Numbers | None = None
+        self._choices = (True, 0)
+
+    def advance(
+        self, source: Tensor, p: SPBMParameters, gamma: float, kappa: float, epsilon: float = 0.0, scale: float = 1.0
+    ) -> Tensor | None:
+        """Return the weights pulled back to the source, valid until the next call, and move the state on.
+
+        The source is g (m,), or the groups' statistics (R,).  None, with nothing moved, if a value is not finite.
+        """
+        key = (p, gamma, kappa, epsilon, scale)
+        if self._key is None or any(a is not b and a != b for a, b in zip(key, self._key)):
+            phi = barriers.get(p.phi)
+            # In the arrays' own precision: a double among them would make every operation one of doubles.
+            number = self._lambda.dtype.type
+            values = (epsilon, 1 / scale, 1 - gamma, kappa, p.rho, p.lambda_min, p.lambda_max, p.penalty_min)
+            slopes = (phi.joint, {"ql": -1 / 4, "qr": 32 / 27}[p.phi], 1.0, _ADAPT_FLOOR)
+            self._numbers = _Numbers(*map(number, (*values, p.penalty_max, *slopes)))
+            self._choices = (p.phi == "ql", {"adapt": 0, "alm": 1, "constant": 2}[p.rule])
+            self._key = key
+        finite = self._kernel(source.numpy(), self._lambda, self._p, self._out, self._numbers, *self._choices)
+        return self.pulled if finite else None
+
+
+@functools.cache
+def _compiled() -> tuple[Callable[..., bool], Callable[..., bool]]:
+    """Return the kernels for a vector and for pairs."""
+    try:
+        numba: Any = importlib.import_module("numba")
+    except ImportError as error:
+        raise ArgumentError("compiled", "needs numba, which is not installed", "compiled=False") from error
+    # error_model="numpy": a division by zero is infinite, not an exception.  Only finite numbers reach the loops, whose
+    # minima and maxima may then be single instructions, and their sums may run in several lanes; slope() stays as
+    # written, because small slopes live by (max(t, c) - c) being exactly 0.
+    exact = functools.partial(numba.njit, error_model="numpy")
+    lanes = functools.partial(exact, fastmath={"nnan", "nsz", "contract", "reassoc"})
+
+    @exact
+    def is_finite(source):  # type: ignore[no-untyped-def]
+        return np.isfinite(source.sum())
+
+    @exact(fastmath={"nnan", "nsz"})
+    def slope(t, joint, ratio, one, ql):  # type: ignore[no-untyped-def]
+        u = min(t, joint)
+        return (max(t, joint) - joint) + (ratio / u if ql else ratio / ((one - u) * (one - u)))
+
+    @lanes
+    def move(g, lam, p, n, ql, rule):  # type: ignore[no-untyped-def]
+        weight = lam * slope(g / p, n.joint, n.ratio, n.one, ql)
+        lam = min(max(lam + n.fade * (weight - lam), n.low), n.high)
+        if rule == 0:
+            slower = n.kappa + (n.one - n.kappa) / (slope(g, n.joint, n.ratio, n.one, ql) + n.floor)
+            p = min(max(p * slower, n.p_low), n.p_high)
+        elif rule == 1:
+            p = min(max(n.rho * lam, n.p_low), n.p_high)
+        return weight, lam, p
+
+    @lanes
+    def vector(source, lam, p, out, n, ql, rule):  # type: ignore[no-untyped-def]
+        if not is_finite(source):
+            return False
+        for i in range(len(source)):
+            out[i], lam[i], p[i] = move(source[i], lam[i], p[i], n, ql, rule)
+        return True
+
+    @lanes
+    def pairs(source, lam, p, out, n, ql, rule):  # type: ignore[no-untyped-def]
+        if not is_finite(source):
+            return False
+        out[:] = 0
+        for i in range(len(source)):
+            lam_i, p_i, total = lam[i], p[i], out[i] * 0
+            for j in range(len(source)):
+                gap = (source[i] - (source[j] + n.epsilon)) * n.unit
+                weight, lam_i[j], p_i[j] = move(gap, lam_i[j], p_i[j], n, ql, rule)
+                total += weight
+                out[j] -= weight
+            out[i] += total
+        for i in range(len(source)):
+            out[i] *= n.unit
+        return True
+
+    return vector, pairs
