@@ -174,11 +174,12 @@ def book_(
     chapter: Annotated[str | None, typer.Option(help="The chapter that the parameters are for.")] = None,
     parameter: Assignments = None,
     strict: Annotated[bool, typer.Option("--strict/--not-strict", help="Whether warnings are errors.")] = True,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the book (else: _build/html).")] = None,
 ) -> None:
     """Execute the chapters and build the book into _build/html (what `make book` does)."""
     from fairfront.runs import book
 
-    print(book.build(profile or "quick", chapter, _assignments(parameter), strict=strict) / "index.html")
+    print(book.build(profile or "quick", chapter, _assignments(parameter), strict=strict, out=out) / "index.html")
 
 
 @app.command()

@@ -18,10 +18,12 @@ def book() -> Book:
     given = os.environ.get("FAIRFRONT_BOOK")
     if given:
         return Book(Path(given).resolve())
-    command = [sys.executable, "-m", "fairfront", "book", "--profile", "smoke"]
+    # In a place of its own: the book that somebody has built to read it stays.
+    html = ROOT / "_build" / "tests" / "html"
+    command = [sys.executable, "-m", "fairfront", "book", "--profile", "smoke", "--out", str(html)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return Book(ROOT / "_build" / "html")
+    return Book(html)
 
 
 @pytest.fixture(scope="session")

@@ -109,6 +109,19 @@ def test_what_cannot_be_is_refused_before_anything_is_executed(
         book.build(*arguments)
 
 
+def test_a_folder_that_is_no_book_is_not_replaced(
+    checkout: Path, folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebooks, "execute", lambda *a, **k: pytest.fail("executed"))
+    kept = folders / "thesis" / "chapter.tex"
+    kept.parent.mkdir()
+    kept.write_text("years of work", encoding="utf-8")
+    for out in (kept.parent, kept):
+        with pytest.raises(ArgumentError, match=r"^--out: .*no book"):
+            book.build("smoke", out=out)
+    assert kept.read_text(encoding="utf-8") == "years of work"
+
+
 def test_a_book_needs_a_checkout(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "checkout", lambda: None)
     assert not book.can_build()

@@ -43,8 +43,9 @@ def build(
     assignments: Mapping[str, object] | None = None,
     *,
     strict: bool = True,
+    out: Path | None = None,
 ) -> Path:
-    """Execute all chapters, build the book from them and return its folder, ``_build/html``.
+    """Execute all chapters, build the book from them and return its folder.
 
     What is up to date is not done again. A build that fails leaves the book before it as it was.
 
@@ -58,11 +59,14 @@ def build(
         Parameters of that chapter.
     strict : bool, default True
         Whether a warning, or a reference that leads nowhere, is an error.
+    out : Path, optional
+        The book's folder, replaced as a whole; ``_build/html`` by default.
 
     Raises
     ------
     ArgumentError
-        If the chapter, the profile or a parameter is unknown, or a value wrong; before anything is executed.
+        If the chapter, the profile or a parameter is unknown, or a value wrong, or if `out` holds something else than a
+        book; before anything is executed.
     ExecutionError
         If a chapter raises an error.
     BuildError
@@ -74,25 +78,30 @@ def build(
         raise unknown_name("profile", profile, PROFILES)
     if assignments and chapter is None:
         raise ArgumentError("chapter", "parameters are given, but not of which chapter", "name it: --chapter NAME")
+    html = paths.build() / "html" if out is None else out.absolute()
+    if out is not None and not _may_replace(html):
+        problem = f"{out} holds something that is no book"
+        raise ArgumentError("--out", problem, "name a new folder: it is replaced as a whole")
     named = None if chapter is None else notebooks.get(chapter)
     chosen = {
         item.name: notebooks.values(item, (assignments or {}) if named and item.name == named.name else {}, profile)
         for item in notebooks.chapters()
     }
     executed = {name: notebooks.execute(name, values) for name, values in chosen.items()}
-    html, about = paths.build() / "html", {"profile": profile, "parameters": chosen}
+    about = {"profile": profile, "parameters": chosen}
     key = _key(executed.values(), strict)
     if _stamp(html).get("key") == key:
         print(f"book: up to date ({html / 'index.html'})", file=sys.stderr)
         return html
     print("book: building ...", file=sys.stderr, flush=True)
     started = time.perf_counter()
-    require_writable(html.parent, "build folder")
-    with writing(html, "build folder"):
-        source = html.parent / "src"
+    require_writable(paths.build(), "build folder")
+    require_writable(html.parent, "build folder" if out is None else "--out")
+    with writing(html, "build folder" if out is None else "--out"):
+        source = paths.build() / "src"
         _stage(source, executed.values(), "notebooks")
         with temporary_folder(html) as folder:
-            made = _jupyter_book(source, _root() / "_toc.yml", folder, strict=strict, log=html.parent / "book.log")
+            made = _jupyter_book(source, _root() / "_toc.yml", folder, strict=strict, log=paths.build() / "book.log")
             _write_stamp(made, {**about, "strict": strict, "key": key, "date": provenance.now(), **provenance.commit()})
             if html.exists():
                 os.replace(html, folder / "old")
@@ -203,6 +212,11 @@ def _key(executed: Iterable[Path], strict: bool) -> str:
             "strict": strict,
         }
     )
+
+
+def _may_replace(html: Path) -> bool:
+    """Return whether nothing is there, or an empty folder, or a book that `build` has made."""
+    return not html.exists() or (html / STAMP).is_file() or (html.is_dir() and not any(html.iterdir()))
 
 
 def _stamp(html: Path) -> dict[str, Any]:
