@@ -18,7 +18,6 @@ class LeanAdam(torch.optim.Adam):
     step.
     """
 
-    @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take one step."""
         if closure is not None or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks:
@@ -26,8 +25,16 @@ class LeanAdam(torch.optim.Adam):
         gathered = [self._gather(group) for group in self.param_groups]
         if None in gathered:
             return super().step()
+        if torch.is_grad_enabled():  # an outer no_grad() is there already in a constrained step
+            with torch.no_grad():
+                self._apply(gathered)
+        else:
+            self._apply(gathered)
+        return None
+
+    def _apply(self, gathered: list[Any]) -> None:
         for group, lists in zip(self.param_groups, gathered):
-            if not lists or not lists[0]:
+            if not lists[0]:
                 continue
             values, gradients, first, second, steps = lists
             torch._foreach_add_(steps, 1) if len(steps) > 1 else steps[0].add_(1)
@@ -47,7 +54,6 @@ class LeanAdam(torch.optim.Adam):
                 amsgrad=False,
                 maximize=False,
             )
-        return None
 
     # torch wraps step() of every optimiser class in a profiler's hook unless it says that it has one.
     step.hooked = True  # type: ignore[attr-defined]

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, Protocol, cast
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
 
+from fairfront.constrained import kernels
 from fairfront.errors import ArgumentError, unknown_name
 
 __all__ = [
@@ -177,7 +178,7 @@ class BinaryValues(PairwiseValues):
     the logits and goes on from there.
     """
 
-    __slots__ = ("_average", "_logits", "_loss_slope", "_row_slope", "loss")
+    __slots__ = ("_logits", "_slope", "loss")
 
     def __init__(
         self,
@@ -185,33 +186,24 @@ class BinaryValues(PairwiseValues):
         source: Tensor,
         loss: Tensor,
         logits: Tensor,
-        average: Tensor,
-        loss_slope: Tensor,
-        row_slope: Tensor,
+        slope: Callable[[bool, Tensor | None], Tensor],
     ) -> None:
         super().__init__(source, family.epsilon, family.scale)
         self.loss = loss
-        self._logits, self._average = logits, average
-        self._loss_slope, self._row_slope = loss_slope, row_slope
+        self._logits, self._slope = logits, slope
 
     def carries(self, loss: Tensor) -> bool:
         """Return whether a gradient of the loss can be had."""
         return (self._logits if loss is self.loss else loss).requires_grad
 
-    @torch.no_grad()
     def backward(self, loss: Tensor | None, pulled: Tensor | None, *, retain_graph: bool = False) -> None:
         """Accumulate the gradients of the loss (its own, or another) and of pulled'source."""
         own = loss is self.loss
-        slope = self._loss_slope if own else None
-        if pulled is not None:
-            through = torch.mv(self._average, pulled).mul_(self._row_slope)
-            slope = through if slope is None else through.add_(slope)
-        tensors = [] if own or loss is None else [loss]
-        weights: list[Tensor | None] = [None for _ in tensors]
-        if slope is not None:
-            tensors.append(self._logits)
-            weights.append(slope.view(self._logits.shape))
-        torch.autograd.backward(tensors, weights, retain_graph=retain_graph)
+        if not own and loss is not None:
+            torch.autograd.backward(loss, retain_graph=True)
+        if own or pulled is not None:
+            slope = self._slope(own, pulled)
+            torch.autograd.backward(self._logits, slope.view(self._logits.shape), retain_graph=retain_graph)
 
 
 # --------------------------------------------------------------------------------------------------- groups
@@ -316,6 +308,26 @@ STATISTICS: dict[str, RowStatistic] = {
 }
 
 
+_Binary = tuple[Tensor, Tensor, Callable[[bool, Tensor | None], Tensor]]
+
+
+class _Layout:
+    """What follows from the groups of a batch's rows."""
+
+    def __init__(self, key: Tensor | None, numbers: Tensor, n_groups: int, dtype: torch.dtype) -> None:
+        counts = torch.bincount(numbers, minlength=n_groups)
+        self.key, self.dtype = key, dtype
+        self.complete = len(counts) == n_groups and bool((counts > 0).all())
+        self.groups = numbers.numpy().copy()
+        self.units = (1.0 / counts.to(dtype)).numpy()
+        self.shares = torch.full((len(numbers),), 1 / len(numbers), dtype=dtype).numpy()
+        self.average: Tensor | None = None
+        self.members: Tensor | None = None
+        if self.complete and n_groups * len(numbers) <= _DENSE:
+            self.members = torch.nn.functional.one_hot(numbers, n_groups).to(dtype) / counts
+            self.average = self.members.T.contiguous()
+
+
 class PairwiseGroups:
     """Equation 21: every group's statistic within epsilon of every other's, m = R (R - 1) constraints.
 
@@ -332,6 +344,8 @@ class PairwiseGroups:
         The bound.
     scale : float or "epsilon", default 1
         Gaps are divided by it (see the module).
+    compiled : bool, default False
+        Have numba compile what `binary` does on the CPU (a second or two, once a process).
 
     Examples
     --------
@@ -349,6 +363,7 @@ class PairwiseGroups:
         *,
         epsilon: float = 0.1,
         scale: Scale = 1.0,
+        compiled: bool = False,
     ) -> None:
         if isinstance(n_groups, bool) or not isinstance(n_groups, int) or n_groups < 2:
             raise ArgumentError("n_groups", f"is {n_groups!r}", "at least 2 groups")
@@ -359,7 +374,8 @@ class PairwiseGroups:
         self.epsilon = _nonnegative("epsilon", epsilon)
         self.scale = _scale(scale, self.epsilon)
         self._rows = STATISTICS[statistic] if isinstance(statistic, str) else statistic
-        self._kept: tuple[Tensor | None, Tensor, Tensor] | None = None
+        self.compiled = compiled
+        self._kept: _Layout | None = None
 
     @classmethod
     def of(
@@ -456,40 +472,66 @@ class PairwiseGroups:
         values : PairwiseValues
             The gaps.
         """
-        z = _one_logit(logits.detach())
-        y = labels.to(z.dtype)
-        average = self._averages(len(z), groups, z) if self.statistic in ("positive_rate", "loss") else None
-        if average is not None:
-            probability = torch.sigmoid(z)
-            error = probability - y
-            rows = None
-            if self.statistic == "loss" or weights is not None:
-                rows = torch.nn.functional.binary_cross_entropy_with_logits(z, y, reduction="none")
-            if weights is not None:
-                loss, loss_slope = torch.dot(weights, cast(Tensor, rows)), error * weights
-            else:
-                loss = torch.nn.functional.binary_cross_entropy_with_logits(z, y) if rows is None else rows.mean()
-                loss_slope = error / len(z)
-            if self.statistic == "loss":
-                statistics, row_slope = torch.mv(average[0], cast(Tensor, rows)), error
-            else:
-                statistics, row_slope = (
-                    torch.mv(average[0], probability),
-                    torch.addcmul(probability, probability, probability, value=-1.0),
-                )
-            # In a product with the averages one NaN would be every group's.
-            if math.isfinite(statistics.sum().item()):
-                return loss, BinaryValues(self, statistics, loss, logits, average[1], loss_slope, row_slope)
-        z = _one_logit(logits)
-        rows = torch.nn.functional.binary_cross_entropy_with_logits(z, y, reduction="none")
+        z = logits.detach()
+        if z.ndim != 1:
+            z = _one_logit(z)
+        y = labels if labels.dtype == z.dtype else labels.to(z.dtype)
+        made = None
+        if z.device.type == "cpu" and self.statistic in ("positive_rate", "loss"):
+            layout = self._layout(len(z), groups, z)
+            if layout is not None:
+                made = (self._binary_compiled if self.compiled else self._binary)(z, y, layout, weights)
+        if made is not None:
+            statistics, loss, slope = made
+            return loss, BinaryValues(self, statistics, loss, logits, slope)
+        rows = torch.nn.functional.binary_cross_entropy_with_logits(_one_logit(logits), y, reduction="none")
         return (rows.mean() if weights is None else torch.dot(weights, rows)), self(logits, labels, groups)
 
-    def _averages(self, n: int, groups: Tensor | None, like: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Return the (R, n) matrix that averages over groups, and its transpose; None where another way is better."""
-        if like.device.type != "cpu" or self.n_groups * n > _DENSE:
+    def _binary(self, z: Tensor, y: Tensor, layout: _Layout, weights: Tensor | None) -> _Binary | None:
+        if layout.average is None or layout.members is None:
             return None
+        members = layout.members
+        with torch.no_grad():
+            probability = torch.sigmoid(z)
+            error = probability - y
+            rows = torch.nn.functional.binary_cross_entropy_with_logits(z, y, reduction="none")
+            of_loss = self.statistic == "loss"
+            statistics = torch.mv(layout.average, rows if of_loss else probability)
+            # In a product with the averages one NaN would be every group's.
+            if not math.isfinite(statistics.sum().item()):
+                return None
+            loss = rows.mean() if weights is None else torch.dot(weights, rows)
+
+        def slope(own: bool, pulled: Tensor | None) -> Tensor:
+            with torch.no_grad():
+                along = error / len(z) if weights is None else error * weights
+                if pulled is None:
+                    return along
+                each = error if of_loss else probability - probability * probability
+                through = torch.mv(members, pulled).mul_(each)
+                return through.add_(along) if own else through
+
+        return statistics, loss, slope
+
+    def _binary_compiled(self, z: Tensor, y: Tensor, layout: _Layout, weights: Tensor | None) -> _Binary:
+        n, size = len(z), self.n_groups
+        both, slopes = torch.empty(size + 1, dtype=z.dtype), torch.empty((2, n), dtype=z.dtype)
+        shares = layout.shares if weights is None else weights.numpy()
+        kernel, gather = kernels.compiled_binary()
+        arrays = (both.numpy(), slopes.numpy(), layout.groups, layout.units)
+        kernel(z.numpy(), y.numpy(), shares, *arrays, self.statistic == "loss")
+
+        def slope(own: bool, pulled: Tensor | None) -> Tensor:
+            if pulled is not None:
+                gather(arrays[1], layout.groups, layout.units, pulled.numpy(), own)
+            return slopes[0]
+
+        return both[:size], both[size], slope
+
+    def _layout(self, n: int, groups: Tensor | None, like: Tensor) -> _Layout | None:
+        """Return what follows from the rows' groups, kept from step to step; None if a group is absent."""
         kept = self._kept
-        if kept is None or kept[0] is not groups or kept[1].shape[1] != n or kept[1].dtype != like.dtype:
+        if kept is None or kept.key is not groups or len(kept.groups) != n or kept.dtype != like.dtype:
             if groups is None:
                 if not n or n % self.n_groups:
                     raise ArgumentError("groups", f"{n} rows are no {self.n_groups} equal blocks", "give the groups")
@@ -497,14 +539,9 @@ class PairwiseGroups:
             elif groups.shape != (n,):
                 raise ArgumentError("groups", f"has shape {tuple(groups.shape)}", f"one a row: ({n},)")
             else:
-                numbers = groups
-            members = torch.nn.functional.one_hot(numbers.long(), self.n_groups).to(like.dtype)
-            counts = members.sum(0)
-            if not bool((counts > 0).all()):
-                return None
-            members = members / counts
-            self._kept = kept = (groups, members.T.contiguous(), members)
-        return kept[1], kept[2]
+                numbers = groups.long()
+            self._kept = kept = _Layout(groups, numbers, self.n_groups, like.dtype)
+        return kept if kept.complete else None
 
     def from_statistics(self, statistics: Tensor, present: Tensor | None = None) -> PairwiseValues:
         """Return the gaps between statistics (R,) of one's own making."""

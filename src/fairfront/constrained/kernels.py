@@ -19,7 +19,7 @@ from fairfront.constrained import barriers
 from fairfront.constrained.updates import SPBMParameters
 from fairfront.errors import ArgumentError
 
-__all__ = ["CompiledDual", "TorchDual"]
+__all__ = ["CompiledDual", "TorchDual", "compiled_binary"]
 
 _ADAPT_FLOOR = 1e-8
 
@@ -131,10 +131,7 @@ class CompiledDual:
 @functools.cache
 def _compiled() -> tuple[Callable[..., bool], Callable[..., bool]]:
     """Return the kernels for a vector and for pairs."""
-    try:
-        numba: Any = importlib.import_module("numba")
-    except ImportError as error:
-        raise ArgumentError("compiled", "needs numba, which is not installed", "compiled=False") from error
+    numba = _numba()
     # error_model="numpy": a division by zero is infinite, not an exception.  Only finite numbers reach the loops, whose
     # minima and maxima may then be single instructions, and their sums may run in several lanes; slope() stays as
     # written, because small slopes live by (max(t, c) - c) being exactly 0.
@@ -187,3 +184,40 @@ def _compiled() -> tuple[Callable[..., bool], Callable[..., bool]]:
         return True
 
     return vector, pairs
+
+
+@functools.cache
+def compiled_binary() -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return the kernels of `PairwiseGroups.binary`: statistics, loss and slopes; and the slope of the whole."""
+    numba = _numba()
+
+    @numba.njit(error_model="numpy")
+    def forward(z, y, shares, both, slopes, groups, units, of_loss):  # type: ignore[no-untyped-def]
+        one = units[0] / units[0]
+        zero = one - one
+        both[:] = 0
+        size = len(units)
+        for i in range(len(z)):
+            fading = np.exp(-abs(z[i]))
+            probability = (one if z[i] >= 0 else fading) / (one + fading)
+            error = probability - y[i]
+            row = max(z[i], zero) - y[i] * z[i] + np.log1p(fading)
+            both[size] += shares[i] * row
+            both[groups[i]] += units[groups[i]] * (row if of_loss else probability)
+            slopes[0, i] = shares[i] * error
+            slopes[1, i] = error if of_loss else probability * (one - probability)
+
+    @numba.njit(error_model="numpy")
+    def gather(slopes, groups, units, pulled, own):  # type: ignore[no-untyped-def]
+        for i in range(len(groups)):
+            through = units[groups[i]] * pulled[groups[i]] * slopes[1, i]
+            slopes[0, i] = slopes[0, i] + through if own else through
+
+    return forward, gather
+
+
+def _numba() -> Any:
+    try:
+        return importlib.import_module("numba")
+    except ImportError as error:
+        raise ArgumentError("compiled", "needs numba, which is not installed", "compiled=False") from error

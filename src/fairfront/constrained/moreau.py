@@ -119,9 +119,8 @@ class Primal:
 
     # ------------------------------------------------------------------------------------------------ step
 
-    @torch.no_grad()
     def step(self, mu: float, delta: float, *, centre_first: bool = False, optimizer: Optimizer | None = None) -> None:
-        """Step on the gradients at hand, smoothed.
+        """Step on the gradients at hand, smoothed; to be called under ``no_grad``.
 
         Parameters
         ----------

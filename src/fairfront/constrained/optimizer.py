@@ -219,16 +219,17 @@ class ConstrainedOptimizer:
         info = StepInfo(self._step, seen, values.detach())
         with torch.no_grad():
             pulled = self._dual_step(values, info)
-        self._backward(loss, values, pulled, info)
-        if info.primal != "none":
-            self._move(info)
+            self._backward(loss, values, pulled, info)
+            if info.primal != "none":
+                self._move(info)
         self._step += 1
         return info
 
-    @torch.no_grad()
     def _dual_step(self, values: Values, info: StepInfo) -> Tensor | None:
         source = values.source.detach()
-        g = values.evaluate().to(self._multipliers)
+        g = values.evaluate()
+        if g.dtype != self._dtype or g.device != self._multipliers.device:
+            g = g.to(self._multipliers)
         whole = not isinstance(values, PairwiseValues) or values.present is None
         if whole and source.device.type == "cpu" and math.isfinite(source.sum().item()):
             weights = self._advance(g)
@@ -236,7 +237,8 @@ class ConstrainedOptimizer:
             finite = torch.isfinite(g)
             self._count(finite, info)
             weights = self._advance_finite(g, finite)
-        return values.pull(weights).to(source)
+        pulled = values.pull(weights)
+        return pulled if pulled.dtype == source.dtype and pulled.device == source.device else pulled.to(source)
 
     def _count(self, finite: Tensor, info: StepInfo) -> None:
         missing = ~finite

@@ -43,7 +43,6 @@ class SSw(ConstrainedOptimizer):
     def _optimizers(self) -> list[Optimizer]:
         return [self._primal.optimizer, self.constraint_optimizer]
 
-    @torch.no_grad()
     def _dual_step(self, values: Values, info: StepInfo) -> Tensor | None:
         g = values.evaluate()
         finite = torch.isfinite(g)
