@@ -14,6 +14,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -69,9 +70,7 @@ def formulations(points: int, boundary: int, hidden: int, width: int, seed: int)
 
     n = 4 * points + boundary
     sizes = [2, *[width] * hidden, 1]
-    products = [
-        (torch.randn(n, i), torch.randn(o, i), torch.randn(n, o)) for i, o in zip(sizes[:-1], sizes[1:], strict=True)
-    ]
+    products = [(torch.randn(n, i), torch.randn(o, i), torch.randn(n, o)) for i, o in pairwise(sizes)]
 
     def floor() -> None:
         for number, (rows, weight, gradient) in enumerate(products):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -49,7 +50,7 @@ class Rows:
 
 
 class _ForwardRows(torch.autograd.Function):
-    """The network from inputs to outputs, rows stacked as [h; plain h; h_1; h_2; Lh]: v = n + k value rows, then 3 n."""
+    """The network from inputs to outputs, rows [h; plain h; h_1; h_2; Lh]: v = n + k value rows, then 3 n."""
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, n: int, operator: tuple[float, float], *parameters: Tensor) -> Tensor:
@@ -70,7 +71,7 @@ class _ForwardRows(torch.autograd.Function):
                 squares.mul_(c_1)
             if c_2:
                 squares.addcmul_(derivatives[1], derivatives[1], value=c_2)
-            # t takes the place of Lz, so that the three rows are scaled at once here and summed at once on the way back.
+            # t takes the place of Lz, so that all three rows are scaled at once.
             derivatives[2].addcmul_(h[:n], squares, value=-2)
             torch.mul(derivatives, a[:n], out=out[v:].view(3, n, -1))
             layers.append((rows, derivatives, a, squares))
@@ -164,8 +165,8 @@ class TanhNetwork(nn.Module):
             raise ArgumentError("frequency", f"must be positive, got {frequency!r}")
         generator = seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(int(seed))
         sizes = [2, *[int(width)] * int(hidden), 1]
-        self.layers = nn.ModuleList()
-        for fan_in, fan_out in zip(sizes[:-1], sizes[1:], strict=True):
+        layers: list[nn.Linear] = []
+        for fan_in, fan_out in pairwise(sizes):
             # skip_init: no draw from the global generator.  Drawn in float64: float32 starts from the same weights.
             layer = nn.utils.skip_init(nn.Linear, fan_in, fan_out, dtype=torch.float64)
             with torch.no_grad():
@@ -176,14 +177,19 @@ class TanhNetwork(nn.Module):
                 else:
                     layer.weight.normal_(0.0, math.sqrt(2 / (fan_in + fan_out)), generator=generator)
                     layer.bias.zero_()
-            self.layers.append(layer)
+            layers.append(layer)
         with torch.no_grad():
-            self.layers[0].weight.mul_(frequency)
+            layers[0].weight.mul_(frequency)
+        self.layers = nn.ModuleList(layers)
         self.to(dtype=dtype, device=device)
+
+    @property
+    def _like(self) -> Tensor:
+        return next(self.parameters())
 
     def forward(self, points: Tensor) -> Tensor:
         """Return the values at points of shape (n, 2), shape (n,); differentiable as often as one likes."""
-        h = _checked("points", points, self.layers[0].weight)
+        h = _checked("points", points, self._like)
         for layer in self.layers[:-1]:
             h = torch.tanh(layer(h))
         return self.layers[-1](h)[:, 0]
@@ -212,7 +218,7 @@ class TanhNetwork(nn.Module):
         """
         if len(operator) != 2 or not all(math.isfinite(c) for c in operator):
             raise ArgumentError("operator", f"must be two finite coefficients, got {operator!r}")
-        n = _checked("points", points, self.layers[0].weight).shape[0]
+        n = _checked("points", points, self._like).shape[0]
         values = points if plain is None else torch.cat([points, _checked("plain", plain, points)])
         if values.requires_grad:
             raise ArgumentError("points", "ask for a gradient, which the forward rows do not give", "use nested_rows")

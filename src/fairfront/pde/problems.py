@@ -204,7 +204,7 @@ class Problem:
         return loss, torch.stack(deviations)
 
     def trivial_loss(self, n: int = 51) -> float:
-        """Return the loss of u = 0 on the n x n grid: 6684.13 for Helmholtz, 10391.43 for Klein-Gordon, 0 for Burgers."""
+        """Return the loss of u = 0 on the n x n grid: 6684.13 (Helmholtz), 0 (Burgers), 10391.43 (Klein-Gordon)."""
         grid = self.grid(n, dtype=torch.float64)
         zero = torch.zeros(grid.shape[0], dtype=torch.float64)
         return float(self.equation_residual(grid, Rows(zero, zero, zero, zero, zero[:0])).square().mean())
@@ -252,8 +252,8 @@ class Collapse:
     Attributes
     ----------
     collapsed : bool
-        Loss near the trivial solution's and a prediction near 0, both; or, where the trivial solution solves the equation
-        itself (Burgers), the prediction alone.
+        Loss near the trivial solution's and a prediction near 0, both; or, where the trivial solution solves the
+        equation itself (Burgers), the prediction alone.
     loss_ratio : float
         Loss over that of u = 0; NaN where the latter is 0.
     prediction_ratio : float
