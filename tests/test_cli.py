@@ -36,6 +36,11 @@ def process(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "fairfront", *arguments], capture_output=True, text=True, check=False)
 
 
+def files(folder: Path) -> list[Path]:
+    """Return what lies in a folder, without the byte code that importing a toy leaves beside it."""
+    return sorted(path for path in folder.rglob("*.*") if "__pycache__" not in path.parts)
+
+
 # -- what there is
 
 
@@ -187,13 +192,13 @@ def test_what_a_study_cannot_do_is_one_clear_line_and_leaves_nothing(
 ) -> None:
     monkeypatch.chdir(folders)
     (folders / "file").write_text("kept")
-    before = sorted(folders.rglob("*.*"))
+    before = files(folders)
     status, out, err = fairfront("study", *arguments)
     assert (status, out) == (2, "")
     assert err.startswith(f"error: {problem}")
     assert err.count("\n") == 1
     assert toy_runs() == 0
-    assert sorted(path for path in folders.rglob("*.*") if "__pycache__" not in path.parts) == before
+    assert files(folders) == before
     assert (folders / "file").read_text() == "kept"
 
 
