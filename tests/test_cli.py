@@ -286,14 +286,18 @@ def test_book_passes_on_what_it_is_told(
 ) -> None:
     told: list[object] = []
 
-    def build(profile: str, chapter: str | None, assignments: dict[str, str], *, strict: bool) -> Path:
-        told.append((profile, chapter, assignments, strict))
+    def build(profile: str, chapter: str | None, assignments: dict[str, str], **how: object) -> Path:
+        told.append((profile, chapter, assignments, how))
         return folders / "html"
 
     monkeypatch.setattr(book, "build", build)
     assert fairfront("book") == (0, f"{folders / 'html' / 'index.html'}\n", "")
-    fairfront("book", "--profile", "smoke", "--chapter", "toy", "-p", "task=a,b", "-p", "seed=1", "--not-strict")
-    assert told == [("quick", None, {}, True), ("smoke", "toy", {"task": "a,b", "seed": "1"}, False)]
+    own = ["--chapter", "toy", "-p", "task=a,b", "-p", "seed=1", "--not-strict", "--out", "mine"]
+    fairfront("book", "--profile", "smoke", *own)
+    assert told == [
+        ("quick", None, {}, {"strict": True, "out": None}),
+        ("smoke", "toy", {"task": "a,b", "seed": "1"}, {"strict": False, "out": Path("mine")}),
+    ]
 
 
 def test_book_refuses_an_unknown_chapter_and_profile(fairfront: Callable[..., Outcome], toy_chapter: Path) -> None:
