@@ -86,8 +86,8 @@ class VectorValues:
         return self.source.detach()
 
     def pull(self, weights: Tensor) -> Tensor:
-        """Return the gradient with respect to ``source`` of sum_i weights_i g_i."""
-        return weights
+        """Return the gradient with respect to ``source`` of sum_i weights_i g_i, in memory of its own."""
+        return weights.clone()
 
     def detach(self) -> VectorValues:
         """Return the values without their graph."""
@@ -125,10 +125,11 @@ class PairwiseValues(VectorValues):
         Groups that the batch holds; default: all.  Gaps with an absent group are NaN, which every optimiser skips.
     """
 
-    __slots__ = ("epsilon", "present", "scale")
+    __slots__ = ("epsilon", "present", "scale", "size")
 
     def __init__(self, source: Tensor, epsilon: float, scale: float = 1.0, present: Tensor | None = None) -> None:
         self.source = source
+        self.size = source.shape[0]
         self.epsilon = epsilon
         self.scale = scale
         self.present = present
@@ -136,12 +137,12 @@ class PairwiseValues(VectorValues):
     @property
     def state_shape(self) -> tuple[int, ...]:
         """Shape of the multipliers."""
-        return (len(self.source), len(self.source))
+        return (self.size, self.size)
 
     @property
     def m(self) -> int:
         """Number of constraints, R (R - 1)."""
-        return len(self.source) * (len(self.source) - 1)
+        return self.size * (self.size - 1)
 
     def evaluate(self) -> Tensor:
         """Return D of shape (R, R) without a graph; the diagonal, which is no constraint, holds -epsilon / scale."""
@@ -160,11 +161,10 @@ class PairwiseValues(VectorValues):
 
     def vector(self) -> Tensor:
         """Return the m gaps (row by row, without the diagonal) as a tensor with a graph: slow, for other solvers."""
-        size = len(self.source)
         gaps = (self.source[:, None] - self.source - self.epsilon) / self.scale
         if self.present is not None:
             gaps = torch.where(self.present[:, None] & self.present, gaps, math.nan)
-        return gaps[~torch.eye(size, dtype=torch.bool, device=gaps.device)]
+        return gaps[~torch.eye(self.size, dtype=torch.bool, device=gaps.device)]
 
     def detach(self) -> PairwiseValues:
         """Return the values without their graph."""
@@ -515,16 +515,17 @@ class PairwiseGroups:
 
     def _binary_compiled(self, z: Tensor, y: Tensor, layout: _Layout, weights: Tensor | None) -> _Binary:
         n, size = len(z), self.n_groups
-        both, slopes = torch.empty(size + 1, dtype=z.dtype), torch.empty((2, n), dtype=z.dtype)
+        both, slopes = torch.empty(size + 1, dtype=z.dtype), torch.empty((3, n), dtype=z.dtype)
         shares = layout.shares if weights is None else weights.numpy()
         kernel, gather = kernels.compiled_binary()
         arrays = (both.numpy(), slopes.numpy(), layout.groups, layout.units)
         kernel(z.numpy(), y.numpy(), shares, *arrays, self.statistic == "loss")
 
         def slope(own: bool, pulled: Tensor | None) -> Tensor:
-            if pulled is not None:
-                gather(arrays[1], layout.groups, layout.units, pulled.numpy(), own)
-            return slopes[0]
+            if pulled is None:
+                return slopes[0]
+            gather(arrays[1], layout.groups, layout.units, pulled.numpy(), own)
+            return slopes[2]
 
         return both[:size], both[size], slope
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -69,20 +70,7 @@ class TorchDual:
             t.addcdiv_(self._ratio, below.mul_(below))
 
 
-class _Numbers(NamedTuple):
-    epsilon: np.floating
-    unit: np.floating
-    fade: np.floating
-    kappa: np.floating
-    rho: np.floating
-    low: np.floating
-    high: np.floating
-    p_low: np.floating
-    p_high: np.floating
-    joint: np.floating
-    ratio: np.floating
-    one: np.floating
-    floor: np.floating
+_Numbers = namedtuple("_Numbers", "epsilon unit fade kappa rho low high p_low p_high joint ratio one floor")
 
 
 class CompiledDual:
@@ -103,29 +91,29 @@ class CompiledDual:
         self.pulled = torch.zeros(multipliers.shape[0], dtype=multipliers.dtype)
         self._out = self.pulled.numpy()
         self._kernel = _compiled()[self._pairs]
-        self._key: tuple[Any, ...] | None = None
-        self._numbers: _Numbers | None = None
+        self._parameters: SPBMParameters | None = None
+        self._key: tuple[float, ...] = ()
+        self._numbers = np.empty(0)
         self._choices = (True, 0)
 
     def advance(
         self, source: Tensor, p: SPBMParameters, gamma: float, kappa: float, epsilon: float = 0.0, scale: float = 1.0
     ) -> Tensor | None:
-        """Return the weights pulled back to the source, valid until the next call, and move the state on.
+        """Return the weights pulled back to the source, and move the state on.
 
         The source is g (m,), or the groups' statistics (R,).  None, with nothing moved, if a value is not finite.
         """
-        key = (p, gamma, kappa, epsilon, scale)
-        if self._key is None or any(a is not b and a != b for a, b in zip(key, self._key)):
+        key = (gamma, kappa, epsilon, scale)
+        if p is not self._parameters or key != self._key:
             phi = barriers.get(p.phi)
-            # In the arrays' own precision: a double among them would make every operation one of doubles.
-            number = self._lambda.dtype.type
             values = (epsilon, 1 / scale, 1 - gamma, kappa, p.rho, p.lambda_min, p.lambda_max, p.penalty_min)
             slopes = (phi.joint, {"ql": -1 / 4, "qr": 32 / 27}[p.phi], 1.0, _ADAPT_FLOOR)
-            self._numbers = _Numbers(*map(number, (*values, p.penalty_max, *slopes)))
+            # In the arrays' own precision: a double among them would make every operation one of doubles.
+            self._numbers = np.array((*values, p.penalty_max, *slopes), dtype=self._lambda.dtype)
             self._choices = (p.phi == "ql", {"adapt": 0, "alm": 1, "constant": 2}[p.rule])
-            self._key = key
+            self._parameters, self._key = p, key
         finite = self._kernel(source.numpy(), self._lambda, self._p, self._out, self._numbers, *self._choices)
-        return self.pulled if finite else None
+        return self.pulled.clone() if finite else None
 
 
 @functools.cache
@@ -158,18 +146,24 @@ def _compiled() -> tuple[Callable[..., bool], Callable[..., bool]]:
             p = min(max(n.rho * lam, n.p_low), n.p_high)
         return weight, lam, p
 
+    @exact
+    def named(c):  # type: ignore[no-untyped-def]
+        return _Numbers(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[12])
+
     @lanes
-    def vector(source, lam, p, out, n, ql, rule):  # type: ignore[no-untyped-def]
+    def vector(source, lam, p, out, numbers, ql, rule):  # type: ignore[no-untyped-def]
         if not is_finite(source):
             return False
+        n = named(numbers)
         for i in range(len(source)):
             out[i], lam[i], p[i] = move(source[i], lam[i], p[i], n, ql, rule)
         return True
 
     @lanes
-    def pairs(source, lam, p, out, n, ql, rule):  # type: ignore[no-untyped-def]
+    def pairs(source, lam, p, out, numbers, ql, rule):  # type: ignore[no-untyped-def]
         if not is_finite(source):
             return False
+        n = named(numbers)
         out[:] = 0
         for i in range(len(source)):
             lam_i, p_i, total = lam[i], p[i], out[i] * 0
@@ -211,7 +205,7 @@ def compiled_binary() -> tuple[Callable[..., None], Callable[..., None]]:
     def gather(slopes, groups, units, pulled, own):  # type: ignore[no-untyped-def]
         for i in range(len(groups)):
             through = units[groups[i]] * pulled[groups[i]] * slopes[1, i]
-            slopes[0, i] = slopes[0, i] + through if own else through
+            slopes[2, i] = slopes[0, i] + through if own else through
 
     return forward, gather
 
