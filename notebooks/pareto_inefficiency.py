@@ -214,7 +214,7 @@ for row in study.table_reach(tables).itertuples(index=False):
 #
 # On the {glue:text}`front_count` models of the fronts and the strategies no certificate exceeds
 # {glue:text}`front_certificate`. Along the paths ({glue:text}`path_count` models) the bound and the verified improvement are
-# the same number to rounding ({numref}`fig-certificates`). Improved by more than $10^{-4}$ are, of all penalties: 
+# the same number to rounding ({numref}`fig-certificates`). Improved by more than $10^{-4}$ are, of all penalties:
 # {glue:text}`share_dominated`.
 
 # %% tags=["remove-cell"]
