@@ -301,6 +301,11 @@ class GroupRisks:
         return self.source.group_sizes
 
     @property
+    def separable(self) -> bool:
+        """Whether Hessians are kept group by group: for any weights then at no further pass."""
+        return self.n_groups * self.n_features**2 <= _GROUP_HESSIANS
+
+    @property
     def offsets(self) -> NDArray[np.int64]:
         """Where each group begins among the stored rows, and n; shape (S + 1,)."""
         return self.source.offsets
@@ -334,11 +339,14 @@ class GroupRisks:
         return self.at(w).losses
 
     def sample(self, step: int) -> GroupRisks:
-        """Return the risks of every ``step``-th row of each group."""
-        part = GroupRisks.__new__(GroupRisks)
-        part.source, part.loss, part.l2, part.penalty = self.source.sample(step), self.loss, self.l2, self.penalty
-        part.order, part.classes = np.arange(len(part.source.y)), self.classes
-        return part
+        """Return the risks of every ``step``-th row of each group, in memory; they are made once."""
+        samples: dict[int, GroupRisks] = self.__dict__.setdefault("_samples", {})
+        if step not in samples:
+            part = GroupRisks.__new__(GroupRisks)
+            part.source, part.loss, part.l2, part.penalty = self.source.sample(step), self.loss, self.l2, self.penalty
+            part.order, part.classes = np.arange(len(part.source.y)), self.classes
+            samples[step] = part
+        return samples[step]
 
 
 class RiskPoint:
@@ -373,22 +381,25 @@ class RiskPoint:
         return self.risks.source.reduce(lambda rows: _curvatures(rows, curvature)).total
 
     @property
-    def separable(self) -> bool:
-        """Whether Hessians are kept group by group: for any weights then at no further pass."""
-        return self.risks.n_groups * self.risks.n_features**2 <= _GROUP_HESSIANS
-
-    @property
     def has_hessians(self) -> bool:
         """Whether the group Hessians were computed already."""
         return "_group_hessians" in self.__dict__
 
     def with_hessians(self) -> RiskPoint:
         """Return this point after one pass that also makes the group Hessians (where `separable`)."""
-        if self.separable and "_pass" not in self.__dict__:
+        if self.risks.separable and "_pass" not in self.__dict__:
             loss, w = self.risks.loss, self.w
             both = self.risks.source.reduce(lambda rows: _first_order(rows, loss, w, hessians=True))
             self.__dict__["_pass"], self.__dict__["_group_hessians"] = both, both.hessians
         return self
+
+    def without_rows(self) -> RiskPoint:
+        """Return this point with its sums over rows, but without the numbers a row, which take memory."""
+        light = RiskPoint(self.risks, self.w)
+        light.__dict__["gradients"] = self.gradients
+        if self.has_hessians:
+            light.__dict__["_group_hessians"] = self._group_hessians
+        return light
 
     @property
     def scores(self) -> Array:
@@ -423,8 +434,8 @@ class RiskPoint:
     def hessian(self, weights: Array) -> Array:
         """Return sum_a lambda_a Hess F_a(w), shape (d, d), for weights lambda of shape (S,)."""
         shares = np.asarray(weights) / self.risks.group_sizes
-        if self.separable:
-            total = np.tensordot(shares, self._group_hessians, 1)
+        if self.risks.separable:
+            total = (shares @ self._group_hessians.reshape(len(shares), -1)).reshape(len(self.w), -1)
         else:
             curvature = self._pass.curvature
             total = self.risks.source.reduce(lambda rows: _curvatures(rows, curvature, shares)).total
@@ -476,13 +487,14 @@ def _first_order(source: RowSource, loss: Loss, w: Array, *, hessians: bool) -> 
     (n, d), n_groups = source.shape, len(source.group_sizes)
     scores, curvatures, gradients = np.empty(n), np.empty(n), np.zeros((n_groups, d))
     sums = np.zeros((n_groups, d, d)) if hessians else None
-    for rows, group, X, y in source.blocks():
+    for rows, X, y, groups in source.blocks():
         z = np.dot(w, X, out=scores[rows])
         slope, curvature = loss.terms(z, y)
         curvatures[rows] = curvature
-        gradients[group] += X @ slope
-        if sums is not None:
-            _add_outer_products(sums[group], X, curvature)
+        for group, part in groups:
+            gradients[group] += X[:, part] @ slope[part]
+            if sums is not None:
+                _add_outer_products(sums[group], X[:, part], curvature[part])
     return _FirstOrder(scores, curvatures, gradients, sums)
 
 
@@ -490,11 +502,13 @@ def _curvatures(source: RowSource, curvature: Array, shares: Array | None = None
     """Return each group's sum of curvature times x x', or their sum weighted by ``shares``."""
     d = source.n_features
     total = np.zeros((len(source.group_sizes), d, d)) if shares is None else np.zeros((1, d, d))
-    for rows, group, X, _ in source.blocks():
-        if shares is None:
-            _add_outer_products(total[group], X, curvature[rows])
-        else:
-            _add_outer_products(total[0], X, shares[group] * curvature[rows])
+    for rows, X, _, groups in source.blocks():
+        here = curvature[rows]
+        for group, part in groups:
+            if shares is None:
+                _add_outer_products(total[group], X[:, part], here[part])
+            else:
+                _add_outer_products(total[0], X[:, part], shares[group] * here[part])
     return _Total(total if shares is None else total[0])
 
 
@@ -508,14 +522,16 @@ def _add_outer_products(total: Array, X: Array, curvature: Array) -> None:
 
 def _curvature_products(source: RowSource, curvature: Array, x: Array) -> _Total:
     total = np.zeros((len(source.group_sizes), source.n_features))
-    for rows, group, X, _ in source.blocks():
-        total[group] += X @ ((x @ X) * curvature[rows])
+    for rows, X, _, groups in source.blocks():
+        along = (x @ X) * curvature[rows]
+        for group, part in groups:
+            total[group] += X[:, part] @ along[part]
     return _Total(total)
 
 
 def _transposed_product(source: RowSource, derivative: Array) -> _Total:
     total = np.zeros(source.n_features)
-    for rows, _, X, _ in source.blocks():
+    for rows, X, _, _ in source.blocks():
         total += X @ derivative[rows]
     return _Total(total)
 

@@ -199,12 +199,14 @@ def lower_level_bounds(risks: GroupRisks) -> dict[str, float]:
     c, third = {"logistic": (0.25, 1 / (6 * sqrt(3))), "squared": (2.0, 0.0)}[name]
     sizes, S, d = risks.group_sizes, risks.n_groups, risks.n_features
     moments, cubes, norms, at_zero = np.zeros((S, d, d)), np.zeros(S), np.zeros(S), np.zeros(S)
-    for _, a, X, y in risks.source.blocks():
-        lengths = np.sqrt(np.einsum("ij,ij->j", X, X))
-        moments[a] += X @ X.T
-        cubes[a] += (lengths**3).sum()
-        norms[a] += lengths.sum() if name == "logistic" else float((2 * lengths * np.abs(y)).sum())
-        at_zero[a] += len(y) * log(2) if name == "logistic" else float(y @ y)
+    for block in risks.source.blocks():
+        for a, part in block.groups:
+            X, y = block.X[:, part], block.y[part]
+            lengths = np.sqrt(np.einsum("ij,ij->j", X, X))
+            moments[a] += X @ X.T
+            cubes[a] += (lengths**3).sum()
+            norms[a] += lengths.sum() if name == "logistic" else float((2 * lengths * np.abs(y)).sum())
+            at_zero[a] += len(y) * log(2) if name == "logistic" else float(y @ y)
     spectra = np.linalg.eigvalsh(moments / sizes[:, None, None])
     top = c * spectra[:, -1] + risks.penalty.max()
     mu = float(risks.penalty.min()) + (c * float(spectra[:, 0].min()) if name == "squared" else 0.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_solve
 
 from fairfront.errors import ArgumentError
 from fairfront.metrics import BoundMetric
@@ -47,8 +47,9 @@ class Objective:
         The upper level: the unfairness metric, bound to the stored rows' labels and groups (``risks.y``,
         ``risks.groups``).
     tolerance : float, default 1e-11
-        Of the lower solve (largest entry of its gradient) and of the adjoint solve (relative).  The error of the
-        gradient is proportional to it.
+        Of the lower solve: largest entry of its gradient.
+    adjoint_tolerance : float, default 1e-11
+        Of the adjoint solve, relative.  The error of the gradient is proportional to both.
 
     Attributes
     ----------
@@ -61,10 +62,12 @@ class Objective:
         When the metric was bound to another number of rows.
     """
 
-    def __init__(self, risks: GroupRisks, metric: BoundMetric, *, tolerance: float = 1e-11) -> None:
+    def __init__(
+        self, risks: GroupRisks, metric: BoundMetric, *, tolerance: float = 1e-11, adjoint_tolerance: float = 1e-11
+    ) -> None:
         if metric.n_rows != risks.n_rows:
             raise ArgumentError("metric", f"is bound to {metric.n_rows} rows, the risks have {risks.n_rows}")
-        self.risks, self.metric, self.tolerance = risks, metric, tolerance
+        self.risks, self.metric, self.adjoint_tolerance = risks, metric, adjoint_tolerance
         self.solver = Scalarization(risks, tolerance=tolerance)
         self.adjoint_solves = 0
         self._quadratic = metric.quadratic(risks.source)
@@ -80,7 +83,7 @@ class Objective:
         """Return phi and its gradient at ``weights``, of shape (S,), in the simplex."""
         model, value, slope = self._solved(weights)
         if self._last is None or self._last.model is not model:
-            adjoint = model.solve_hessian(slope, tolerance=self.tolerance)
+            adjoint = model.solve_hessian(slope, tolerance=self.adjoint_tolerance)
             self.adjoint_solves += 1
             self._last = Evaluation(model, value, -(model.point.gradients @ adjoint))
         return self._last
@@ -90,11 +93,13 @@ class Objective:
         return self._solved(weights)[1]
 
     def _solved(self, weights: ArrayLike) -> tuple[ScalarizedModel, float, Array]:
-        model = self.solver.solve(weights)
-        if self._point is None or self._point[0] is not model:
+        if self._point is None or not np.array_equal(weights, self._point[0].weights):
+            # Let go of the last model first: its scores are as many as the rows.
+            self._point = self._last = None
+            model = self.solver.solve(weights)
             value, slope = self._metric_at(model)
             # To first order what is left of the lower gradient g moves w by -H^-1 g.
-            value -= float(slope @ cho_solve(model.near_factor, model.gradient, check_finite=False))
+            value -= float(slope @ model.near_inverse(model.gradient))
             self._point = model, value, slope
         return self._point
 

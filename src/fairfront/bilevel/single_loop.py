@@ -152,8 +152,9 @@ def practical_steps(risks: GroupRisks, metric: BoundMetric, *, pace: float = 0.2
         raise ArgumentError("pace", f"must be positive, got {pace}")
     most = {"logistic": 0.25, "squared_hinge": 2.0, "squared": 2.0}[risks.loss.name]
     moments, centre = np.zeros((risks.n_groups, risks.n_features, risks.n_features)), uniform_weights(risks.n_groups)
-    for _, a, X, _ in risks.source.blocks():
-        moments[a] += X @ X.T
+    for block in risks.source.blocks():
+        for a, part in block.groups:
+            moments[a] += block.X[:, part] @ block.X[:, part].T
     spectra = np.linalg.eigvalsh(moments / risks.group_sizes[:, None, None])
     largest = most * float(spectra.max()) + float(risks.penalty.max())
     objective = Objective(risks, metric, tolerance=1e-8)

@@ -39,8 +39,8 @@ __all__ = [
     "trust_constr",
 ]
 
-# Of the lower and adjoint solves on the way; what is returned is solved anew to 1e-11.
-_SEARCH_TOLERANCE = 1e-8
+# Of the solves on the way: values are right to the square of the first. What is returned is solved anew to 1e-11.
+_SEARCH = {"tolerance": 1e-7, "adjoint_tolerance": 1e-5}
 # SLSQP and trust-constr keep dense matrices over the groups, and their work grows as S^3.
 _MOST_GROUPS = 1000
 
@@ -129,7 +129,7 @@ def frank_wolfe(
         At most so many steps (the paper's value).
     """
     _check(risks, "gap", gap, max_iterations, most_groups=None)
-    history, objective = History(), Objective(risks, metric, tolerance=_SEARCH_TOLERANCE)
+    history, objective = History(), Objective(risks, metric, **_SEARCH)
     lam = _start(risks, start)
     for t in range(max_iterations + 1):
         evaluation = objective.evaluate(lam)
@@ -297,7 +297,7 @@ def _start(risks: GroupRisks, start: ArrayLike | None) -> Array:
 def _by_scipy(
     risks: GroupRisks, metric: BoundMetric, start: ArrayLike | None, name: str, *, method: str, options: dict
 ) -> BilevelSolution:
-    history, objective = History(), Objective(risks, metric, tolerance=_SEARCH_TOLERANCE)
+    history, objective = History(), Objective(risks, metric, **_SEARCH)
     n_groups = risks.n_groups
 
     # The solvers leave the simplex by rounding, and trust-constr by a little more on its way.

@@ -1,8 +1,9 @@
 """Rows in blocks: one interface for rows in memory and rows in a Parquet file, both sorted by group.
 
 Everything that the bilevel half computes from rows is a sum over them (gradients, Hessians) or a number for each of
-them (scores).  So a source of rows only has to hand them out in blocks, features as rows of a (d, m) array, each block
-within one group; and rows that live elsewhere, as partitions on Dask workers, need only another `RowSource.reduce`.
+them (scores).  So a source of rows only has to hand them out in blocks, features as rows of a (d, m) array, and say
+where in a block each group is; rows that live elsewhere, as partitions on Dask workers, need only another
+`RowSource.reduce`.
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ _LABEL, _GROUP = "label", "group"
 
 
 class Block(NamedTuple):
-    """Rows of one group.
+    """Some consecutive rows.
 
     Attributes
     ----------
     rows : slice
-        Which of the part's stored rows these are.
-    group : int
-        Their group.
+        Which of the source's stored rows these are.
     X : array of shape (d, m)
         Features as rows.
     y : array of shape (m,)
         Labels.
+    groups : list of (int, slice)
+        Each group that has rows here, and which of the block's rows they are.
     """
 
     rows: slice
-    group: int
     X: Array
     y: Array
+    groups: list[tuple[int, slice]]
 
 
 class Reducible(Protocol):
@@ -79,6 +80,7 @@ class RowSource(ABC):
         self.y, self.group_sizes, self.n_features = y, group_sizes, n_features
         self.offsets: NDArray[np.int64] = np.concatenate([[0], np.cumsum(group_sizes)]).astype(np.int64)
         self._step = int(np.clip(_BLOCK_BYTES // (8 * n_features), 64, 8192))
+        self._spans: dict[tuple[int, int], list[tuple[slice, slice, list[tuple[int, slice]]]]] = {}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -90,17 +92,25 @@ class RowSource(ABC):
         """Yield the stored rows in order, as (first row, (d, m) array), in pieces that fit in memory."""
 
     def blocks(self) -> Iterator[Block]:
-        """Yield every row once, in order, in blocks that lie within one group and fit a core's cache."""
+        """Yield every row once, in order, in blocks that fit a core's cache."""
         for first, X in self.pieces():
-            last = first + X.shape[1]
-            begin = int(np.searchsorted(self.offsets, first, side="right")) - 1
-            for group in range(begin, len(self.group_sizes)):
-                low, high = max(first, int(self.offsets[group])), min(last, int(self.offsets[group + 1]))
-                if low >= last:
-                    break
-                for i in range(low, high, self._step):
-                    j = min(i + self._step, high)
-                    yield Block(slice(i, j), group, X[:, i - first : j - first], self.y[i:j])
+            for rows, within, groups in self._divided(first, first + X.shape[1]):
+                yield Block(rows, X[:, within], self.y[rows], groups)
+
+    def _divided(self, first: int, last: int) -> list[tuple[slice, slice, list[tuple[int, slice]]]]:
+        """Return the blocks of a piece: which rows, where in the piece, and where each group is. Found once."""
+        if (first, last) not in self._spans:
+            spans = []
+            for i in range(first, last, self._step):
+                j = min(i + self._step, last)
+                begin, end = np.searchsorted(self.offsets, i, side="right") - 1, np.searchsorted(self.offsets, j)
+                bounds = [
+                    (int(a), int(max(i, self.offsets[a])), int(min(j, self.offsets[a + 1]))) for a in range(begin, end)
+                ]
+                groups = [(a, slice(low - i, high - i)) for a, low, high in bounds if low < high]
+                spans.append((slice(i, j), slice(i - first, j - first), groups))
+            self._spans[first, last] = spans
+        return self._spans[first, last]
 
     def reduce(self, task: Callable[[RowSource], R]) -> R:
         """Return ``task`` of all rows.

@@ -14,7 +14,7 @@ from math import ceil, inf, log, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from fairfront.errors import ArgumentError, FairfrontError
 from fairfront.risks import Array, GroupRisks, RiskPoint
@@ -24,7 +24,7 @@ __all__ = ["ConvergenceError", "Scalarization", "ScalarizedModel", "simplex_weig
 Factor = tuple[Array, bool]
 
 # From this many rows on, the first solution is sought on every 16th row first.
-_SAMPLED_ROWS, _SAMPLE_STEP = 40_000, 16
+_SAMPLED_ROWS, _SAMPLE_STEP = 8_000, 16
 # What a pass costs that forms Hessians, or multiplies by one, in passes for gradients (measured at 17 columns).
 _HESSIAN_COST, _PRODUCT_COST = 1.8, 0.6
 
@@ -49,6 +49,38 @@ def simplex_weights(weights: ArrayLike, n_groups: int, argument: str = "weights"
     return array
 
 
+class NearInverse:
+    """An approximate inverse of a Hessian: a Cholesky factor from nearby, mended by what steps showed since (BFGS).
+
+    Parameters
+    ----------
+    factor : tuple
+        Of :func:`scipy.linalg.cho_factor`.
+    """
+
+    def __init__(self, factor: Factor) -> None:
+        self.factor = factor
+        self._pairs: list[tuple[Array, Array, float]] = []
+
+    def learn(self, step: Array, change: Array) -> None:
+        """Take into account that a step changed the gradient so."""
+        curvature = float(step @ change)
+        if curvature > 0.0:
+            self._pairs.append((step, change, 1.0 / curvature))
+
+    def __call__(self, b: Array) -> Array:
+        """Return the approximate solution of Hx = b."""
+        shares = []
+        for step, change, scale in reversed(self._pairs):
+            share = scale * float(step @ b)
+            b = b - share * change
+            shares.append(share)
+        x = _solve(self.factor, b)
+        for (step, change, scale), share in zip(self._pairs, reversed(shares), strict=True):
+            x = x + (share - scale * float(change @ x)) * step
+        return x
+
+
 @dataclass(frozen=True, eq=False)
 class ScalarizedModel:
     """A minimiser of a weighted sum of group risks, possibly with a quadratic term added.
@@ -63,8 +95,8 @@ class ScalarizedModel:
         Gradient of the objective there: 0 to the solver's tolerance.
     iterations : int
         Newton steps taken.
-    near_factor : tuple
-        Cholesky factor of the objective's Hessian at this or a nearby point.
+    near_inverse : NearInverse
+        Approximate inverse of the objective's Hessian.
     quadratic : array of shape (d, d) or None
         Q of the term w'Qw.
     """
@@ -73,7 +105,7 @@ class ScalarizedModel:
     point: RiskPoint
     gradient: Array
     iterations: int
-    near_factor: Factor
+    near_inverse: NearInverse
     quadratic: Array | None = None
 
     @property
@@ -99,8 +131,8 @@ class ScalarizedModel:
     def solve_hessian(self, b: Array, *, tolerance: float = 1e-11) -> Array:
         """Return H^-1 b, shape (d,), with H the objective's Hessian at the minimiser.
 
-        The nearby factor preconditions conjugate gradients, at one pass for each Hessian-vector product.  Where they
-        would need more passes than the Hessian is worth, it is formed and factorised.
+        The approximate inverse preconditions conjugate gradients, at one pass for each Hessian-vector product.  Where
+        they would need more passes than the Hessian is worth, it is formed and factorised.
 
         Parameters
         ----------
@@ -109,17 +141,17 @@ class ScalarizedModel:
         tolerance : float, default 1e-11
             Error over solution, both in the norm of H.
         """
-        if not self.point.has_hessians and self.point.separable:
+        if not self.point.has_hessians and self.point.risks.separable:
             x = self._conjugate_gradients(b, tolerance)
             if x is not None:
                 return x
-        return cho_solve(self.factor, b, check_finite=False)
+        return _solve(self.factor, b)
 
     def _conjugate_gradients(self, b: Array, tolerance: float) -> Array | None:
         # A Hessian takes about as long as this many products (measured at d = 17; it grows with d).
         affordable = 2 + len(b) // 16
         x, residual = np.zeros_like(b), b
-        direction = preconditioned = cho_solve(self.near_factor, residual, check_finite=False)
+        direction = preconditioned = self.near_inverse(residual)
         squared = float(residual @ preconditioned)
         goal = tolerance**2 * squared
         for used in range(affordable):
@@ -130,7 +162,7 @@ class ScalarizedModel:
                 product += 2.0 * self.quadratic @ direction
             size = squared / float(direction @ product)
             x, residual = x + size * direction, residual - size * product
-            preconditioned = cho_solve(self.near_factor, residual, check_finite=False)
+            preconditioned = self.near_inverse(residual)
             previous, squared = squared, float(residual @ preconditioned)
             if squared > goal and (
                 squared >= previous or log(goal / squared) / log(squared / previous) > affordable - used - 1
@@ -140,13 +172,24 @@ class ScalarizedModel:
         return x if squared <= goal else None
 
 
+# LAPACK itself: for a few columns the checks of SciPy's cho_factor and cho_solve take longer than the work.
+
+
 def _factorise(hessian: Array, quadratic: Array | None) -> Factor:
-    try:
-        return cho_factor(hessian if quadratic is None else hessian + 2.0 * quadratic)
-    except (LinAlgError, ValueError):
+    factor, info = dpotrf(hessian if quadratic is None else hessian + 2.0 * quadratic, clean=False)
+    if info != 0 or not np.isfinite(factor.diagonal()).all():
         raise ConvergenceError(
             "weights: the weighted risk is not strictly convex, so its minimiser is not unique; use l2 > 0"
-        ) from None
+        )
+    return factor, False
+
+
+def _combined(weights: Array, matrices: Array) -> Array:
+    return (weights @ matrices.reshape(len(weights), -1)).reshape(matrices.shape[1:])
+
+
+def _solve(factor: Factor, b: Array) -> Array:
+    return dpotrs(factor[0], b)[0]
 
 
 class Scalarization:
@@ -212,7 +255,10 @@ class Scalarization:
         if last is None:
             point = self.risks.at(self._first_start(lam))
         else:
-            point = last.point
+            point = last.point.without_rows()
+            last = None
+            if quadratic is None:
+                self._last = None  # let go of its scores, which are as many as the rows
             if point.has_hessians:  # a solution's own, formed for an adjoint, are the best there are
                 self._hessians, self._drift = point.hessians, 0.0
         model = self._newton(lam, point, quadratic)
@@ -223,7 +269,8 @@ class Scalarization:
     def _first_start(self, lam: Array) -> Array:
         if self.start is not None:
             return self.start
-        if self.risks.n_rows <= _SAMPLED_ROWS:
+        # With few rows a group, the sample would hardly be smaller than the whole.
+        if self.risks.n_rows <= max(_SAMPLED_ROWS, 4 * _SAMPLE_STEP * self.risks.n_groups):
             return np.zeros(self.risks.n_features)
         sample = Scalarization(self.risks.sample(_SAMPLE_STEP), tolerance=1e-6, max_iterations=self.max_iterations)
         try:
@@ -240,7 +287,7 @@ class Scalarization:
 
         A Hessian formed at a distance makes steps contract by ``rate * distance``.  A pass for gradients costs 1.
         """
-        if not self.risks.at(np.zeros(self.risks.n_features)).separable:
+        if not self.risks.separable:
             return False
 
         def passes(contraction: float, left: float) -> float:
@@ -250,9 +297,10 @@ class Scalarization:
             products = ceil(log(self.tolerance) / log(0.5 * contraction))
             return steps + _PRODUCT_COST * min(products, _HESSIAN_COST / _PRODUCT_COST)
 
+        contraction = max(self._rate * (drift + 0.5 * length), 1e-8)
+        left = self.tolerance / (norm * contraction)
         kept = max(self._rate * (drift + length), 1e-8)
-        left = self.tolerance / (norm * kept)
-        renewed = max(self._rate * kept * length, 1e-8)
+        renewed = max(self._rate * contraction * length, 1e-8)
         return _HESSIAN_COST + passes(renewed, left) < passes(kept, left)
 
     def _newton(self, lam: Array, point: RiskPoint, quadratic: Array | None) -> ScalarizedModel:
@@ -263,49 +311,55 @@ class Scalarization:
             return lam @ p.gradients + (0.0 if quadratic is None else 2.0 * quadratic @ p.w)
 
         def own_factor(p: RiskPoint) -> Factor:
-            if p.separable:
+            if self.risks.separable:
                 self._hessians = p.hessians
             return _factorise(p.hessian(lam), quadratic)
 
         own = self._hessians is None
         if self._hessians is None:
-            factor = own_factor(point.with_hessians())
+            inverse = NearInverse(own_factor(point.with_hessians()))
         else:
-            factor = _factorise(np.tensordot(lam, self._hessians, 1), quadratic)
+            inverse = NearInverse(_factorise(_combined(lam, self._hessians), quadratic))
         # In the norm of the Hessian: how far the point is from where the Hessian was formed.
         drift = 0.0 if own else self._drift
         g = gradient(point)
         for iteration in range(self.max_iterations):
-            step = cho_solve(factor, g, check_finite=False)
-            if float(np.abs(g).max()) <= self.tolerance:
+            norm = float(np.abs(g).max())
+            if norm <= self.tolerance:
                 if self._flat(lam, point):
                     break
                 self._drift = drift
-                return ScalarizedModel(lam, point, g, iteration, factor, quadratic)
+                return ScalarizedModel(lam, point, g, iteration, inverse, quadratic)
+            step = inverse(g)
             squared = float(g @ step)
             length = sqrt(squared)
             candidate = self.risks.at(point.w - step)
-            if self._renew(length, drift, float(np.abs(g).max())):
+            if self._renew(length, drift, norm):
                 candidate.with_hessians()
             g_next = gradient(candidate)
-            squared_next = float(g_next @ cho_solve(factor, g_next, check_finite=False))
+            squared_next = float(g_next @ _solve(inverse.factor, g_next))
             if not squared_next <= 0.25 * squared:
                 if not own:
-                    factor, own, drift = own_factor(point), True, 0.0
+                    inverse, own, drift = NearInverse(own_factor(point)), True, 0.0
                     continue
                 if squared <= 1e-15 * max(1.0, abs(value(point))):  # at the floor of floating point
                     best = point if squared <= squared_next else candidate
-                    return ScalarizedModel(lam, best, gradient(best), iteration, factor, quadratic)
+                    return ScalarizedModel(lam, best, gradient(best), iteration, inverse, quadratic)
                 size, reference = 1.0, value(point)
                 while not value(candidate) <= reference - 1e-4 * size * squared and size > 1e-10:
                     size *= 0.5
                     candidate = self.risks.at(point.w - size * step)
                 g_next = gradient(candidate)
             else:
-                self._rate = sqrt(max(squared_next, 0.0) / squared) / (drift + length)
-            point, g, drift, own = candidate, g_next, drift + length, candidate.has_hessians
+                # A step of some length errs by half the change of the Hessian along it.
+                self._rate = sqrt(max(squared_next, 0.0) / squared) / (drift + 0.5 * length)
+            own = candidate.has_hessians
             if own:
-                factor, drift = own_factor(point), 0.0
+                inverse, drift = NearInverse(own_factor(candidate)), 0.0
+            else:
+                inverse.learn(candidate.w - point.w, g_next - g)
+                drift += length
+            point, g = candidate, g_next
         norm = float(np.abs(g).max())
         raise ConvergenceError(
             f"weights: Newton stopped after {iteration + 1} steps with gradient {norm:.1e}; the weighted risk may have "
