@@ -57,6 +57,11 @@ def select_full_mathjax(app: Sphinx, config: Config) -> None:
     config.mathjax_path = MATHJAX
 
 
+def skip_generated(app: Sphinx, kind: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out the methods that scikit-learn generates, whose text refers to pages of its own book."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
+
+
 def escape_marks(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     """Keep the bars of absolute values and the stars of keyword arguments in docstrings from being read as markup."""
 
@@ -236,6 +241,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", select_full_mathjax, priority=900)
     app.connect("missing-reference", link_fields)
     app.connect("autodoc-process-docstring", escape_marks, priority=100)
+    app.connect("autodoc-skip-member", skip_generated)
     app.add_directive("claims", Claims)
     app.add_directive("claims-summary", ClaimsSummary)
     app.add_directive("data-sets", DataSets)
