@@ -187,7 +187,7 @@ glue("figure_fronts", study.figure_fronts(tables, parameters), display=False)
 #
 # In every panel of the top row the path starts on the front, at the uniform weights, and bends away from it. In the bottom
 # row badr's weights have the least unfairness of all efficient models. On {glue:text}`tied` another strategy has chosen the
-# same weights, an end of the interval, so badr ties there. The metric is not convex along the front: the local minima met
+# same weights, so badr ties there. The metric is not convex along the front: the local minima met
 # are {glue:text}`minima`.
 
 # %% tags=["remove-cell"]

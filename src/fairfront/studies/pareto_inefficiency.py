@@ -530,7 +530,7 @@ def figure_certificates(tables: dict[str, pd.DataFrame], parameters: Parameters)
             ax.axhline(efficient, color=FRONT, linestyle=":", label="largest on front and strategies")
             ax.axhline(EFFICIENT, color="#777777", linewidth=1, label=f"tolerance {EFFICIENT:g}")
             ax.set(title=task, xlabel=r"penalty $\nu$")
-        axes[0, 0].set_ylabel("total improvement of the risks")
+        axes[0, 0].set_ylabel("total improvement")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
@@ -558,7 +558,7 @@ def figure_cost(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figu
                 path.fairness, path.certificate.clip(lower=1e-12), color=PATH, marker="o", markersize=4, label="path"
             )
             ax.set(title=task, xlabel=_label(parameters), ylim=(1e-7, None))
-        axes[0, 0].set_ylabel("certificate (total improvement)")
+        axes[0, 0].set_ylabel("total improvement")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
