@@ -39,24 +39,27 @@ def differentiable_rows(network: TanhNetwork, points: Tensor) -> tuple[Tensor, T
     return u + network.layers[-1].bias, laplacian
 
 
-def formulations(points: int, boundary: int, hidden: int, width: int, seed: int) -> dict[str, Callable[[], None]]:
-    """Return one function a formulation, each of which makes one whole step on a network of its own."""
+def formulations(
+    points: int, boundary: int, hidden: int, width: int, seed: int
+) -> dict[str, Callable[[], Tensor | None]]:
+    """Return one function a formulation: a whole step on a network of its own, returning the loss before it."""
     generator = torch.Generator().manual_seed(seed)
     inside = torch.rand(points, 2, generator=generator) * 2 - 1
     edge = torch.rand(boundary, 2, generator=generator) * 2 - 1
     edge[torch.arange(boundary), torch.arange(boundary) % 2] = 1.0
     source = (1 - 17 * math.pi**2) * torch.sin(math.pi * inside[:, 0]) * torch.sin(4 * math.pi * inside[:, 1])
 
-    def step(terms: Callable[[TanhNetwork], tuple[Tensor, Tensor, Tensor]]) -> Callable[[], None]:
+    def step(terms: Callable[[TanhNetwork], tuple[Tensor, Tensor, Tensor]]) -> Callable[[], Tensor]:
         network = TanhNetwork(hidden, width, initialisation="xavier", seed=seed)
         optimiser = torch.optim.Adam(network.parameters(), 1e-4, fused=True)
 
-        def run() -> None:
+        def run() -> Tensor:
             optimiser.zero_grad()
             u, laplacian, on_edge = terms(network)
             loss = (laplacian + u - source).square().mean() + on_edge.square().mean()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
+            return loss.detach()
 
         return run
 
@@ -87,7 +90,7 @@ def formulations(points: int, boundary: int, hidden: int, width: int, seed: int)
     }
 
 
-def measure(steps: dict[str, Callable[[], None]], rounds: int, repeats: int) -> dict[str, float]:
+def measure(steps: dict[str, Callable[[], Tensor | None]], rounds: int, repeats: int) -> dict[str, float]:
     """Return the least milliseconds a step of each, over rounds that visit all of them in turn."""
     least = dict.fromkeys(steps, math.inf)
     for run in steps.values():
@@ -101,7 +104,7 @@ def measure(steps: dict[str, Callable[[], None]], rounds: int, repeats: int) -> 
     return {name: 1e3 * seconds for name, seconds in least.items()}
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=1000, help="points of the residual (1000)")
     parser.add_argument("--boundary", type=int, default=200, help="points of the boundary (200)")
@@ -111,7 +114,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="steps of a formulation in a row, in each round (3)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the figures to this file")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     steps = formulations(options.points, options.boundary, options.hidden, options.width, options.seed)
     least = measure(steps, options.rounds, options.repeats)
