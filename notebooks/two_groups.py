@@ -164,7 +164,7 @@ assert never_beaten, "a strategy is fairer than badr"
 assert below_curve, "a point of the front is fairer than badr"
 print("no strategy and no point of the front is fairer than badr:", never_beaten and below_curve)
 for row in pairs.itertuples(index=False):
-    print(row[0], row[1], "minima:", row[3], "varies:", f"{row[2]:.2f}", "reached:", row[8])
+    print(row[0], row[1], "minima:", row[3], "varies:", f"{row[2]:.2f}", "reached:", row.reached)
 
 # %% [markdown]
 # ## Does balancing help?

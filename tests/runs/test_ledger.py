@@ -39,8 +39,8 @@ def test_claims_are_whole() -> None:
         assert bool(claim.check) == bool(claim.chapter)
         assert claim.tolerance is None or claim.tolerance > 0
     chapters = {claim.id: claim.chapter for claim in found if claim.chapter}
-    assert set(chapters) == {"badr-prop1", "badr-prop2", "badr-prop3", "badr-fig1-path", "badr-fig1-metric"}
-    assert set(chapters.values()) == {"pareto_inefficiency"}
+    assert {"badr-prop1", "badr-prop2", "badr-prop3", "badr-fig1-path", "badr-fig1-metric"} <= set(chapters)
+    assert set(chapters.values()) <= set(studies.names()), "a claim names a chapter without a study"
 
 
 def test_the_ledger_has_every_claim_in_order(folders: Path) -> None:

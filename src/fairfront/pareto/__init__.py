@@ -10,7 +10,7 @@ from fairfront.pareto.baselines import (
     uniform_weights,
 )
 from fairfront.pareto.certificate import Certificate, certify, certify_losses, first_order_multipliers
-from fairfront.pareto.front import Front, trace, two_group_weights
+from fairfront.pareto.front import Front, three_group_weights, trace, two_group_weights
 from fairfront.pareto.penalized import PenalizedModel, regularization_path
 from fairfront.pareto.scalarization import ConvergenceError, Scalarization, ScalarizedModel, simplex_weights
 
@@ -32,6 +32,7 @@ __all__ = [
     "regularization_path",
     "scalarized",
     "simplex_weights",
+    "three_group_weights",
     "trace",
     "two_group_weights",
     "uniform_weights",

@@ -11,7 +11,7 @@ from fairfront.errors import ArgumentError
 from fairfront.pareto.scalarization import Scalarization, ScalarizedModel
 from fairfront.risks import GroupRisks
 
-__all__ = ["Front", "trace", "two_group_weights"]
+__all__ = ["Front", "three_group_weights", "trace", "two_group_weights"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,21 @@ def two_group_weights(points: int) -> np.ndarray:
         raise ArgumentError("points", f"a front needs at least 2 points, got {points}")
     first = np.linspace(0.0, 1.0, points)
     return np.column_stack([first, 1.0 - first])
+
+
+def three_group_weights(resolution: int) -> np.ndarray:
+    """Return the weights of three groups that are multiples of 1/resolution, shape (m, 3).
+
+    There are m = (resolution + 1)(resolution + 2)/2 of them, 5,151 at 100.  They run to and fro along the rows of the
+    triangle, so that each is a neighbour of the one before: a solution is a good start for the next.
+    """
+    if resolution < 1:
+        raise ArgumentError("resolution", f"must be at least 1, got {resolution}")
+    first, second = np.triu_indices(resolution + 1)
+    second = second - first
+    backwards = first % 2 == 1
+    second[backwards] = (resolution - first - second)[backwards]
+    return np.column_stack([first, second, resolution - first - second]) / resolution
 
 
 def trace(risks: GroupRisks, weights: Iterable[np.ndarray]) -> Front:

@@ -1,6 +1,22 @@
 """The look of every figure and table: restyling one never runs a computation again."""
 
+from fairfront.plotting.explorer import Html, simplex_explorer
+from fairfront.plotting.simplex import barycentric, draw_simplex
 from fairfront.plotting.style import FRONT, PATH, STRATEGIES, UNFAIRNESS_MAP, Mark, mark_strategies, panels, style
 from fairfront.plotting.tables import present
 
-__all__ = ["FRONT", "PATH", "STRATEGIES", "UNFAIRNESS_MAP", "Mark", "mark_strategies", "panels", "present", "style"]
+__all__ = [
+    "FRONT",
+    "PATH",
+    "STRATEGIES",
+    "UNFAIRNESS_MAP",
+    "Html",
+    "Mark",
+    "barycentric",
+    "draw_simplex",
+    "mark_strategies",
+    "panels",
+    "present",
+    "simplex_explorer",
+    "style",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
 from fairfront.datasets import GroupedData, info, load
 from fairfront.errors import ArgumentError
@@ -24,16 +25,37 @@ class Instance:
         The attributes whose intersections are the groups.
     seed : int
         Seed of the split.
+    groups : int or None
+        The smallest cells are merged until so many groups are left; None: none are merged.
     """
 
     data: str
     sensitive: tuple[str, ...]
     seed: int = 0
+    groups: int | None = None
+
+    @classmethod
+    def parse(cls, words: str, *, seed: int = 0, groups: int | None = None) -> Self:
+        """Return the instance that ``data:attribute`` or ``data:attribute+attribute`` names.
+
+        Raises
+        ------
+        ArgumentError
+            For another form, or an unknown data set or attribute.
+        """
+        name, _, listed = words.partition(":")
+        known = info(name)
+        if not listed:
+            attributes = ", ".join(attribute.name for attribute in known.sensitive)
+            raise ArgumentError("partition", f"{words!r} names no attribute", f"{name}:ATTRIBUTE, of {attributes}")
+        chosen = tuple(known.attribute(attribute).name for attribute in listed.split("+"))
+        return cls(name, chosen, seed, groups)
 
     @property
     def partition(self) -> str:
         """The partition in words."""
-        return " x ".join(self.sensitive)
+        merged = "" if self.groups is None else f" in {self.groups} groups"
+        return " x ".join(self.sensitive) + merged
 
     @property
     def title(self) -> str:
@@ -42,7 +64,7 @@ class Instance:
 
     def load(self, test_size: float = 0.3) -> GroupedData:
         """Return its rows (see :func:`fairfront.datasets.load`)."""
-        return load(self.data, sensitive=self.sensitive, test_size=test_size, seed=self.seed)
+        return load(self.data, sensitive=self.sensitive, test_size=test_size, seed=self.seed, groups=self.groups)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,13 +17,13 @@ from matplotlib.figure import Figure
 from fairfront import metrics
 from fairfront.datasets import GroupedData, info, names
 from fairfront.errors import ArgumentError
-from fairfront.metrics import Metric
 from fairfront.pareto import Front, trace, two_group_weights
 from fairfront.plotting import FRONT, STRATEGIES, mark_strategies, panels, style
 from fairfront.risks import GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
 from fairfront.studies.instances import Instance
+from fairfront.studies.landscapes import SAME, VARIES, judge, pair_row
 from fairfront.studies.parameters import StudyParameters, meta
 from fairfront.studies.strategies import Comparison, Rivals, metric_for
 
@@ -41,10 +40,6 @@ __all__ = [
 ]
 
 TITLE = "Two groups: the implicit fairness function"
-VARIES = 0.05
-"""A metric varies along the front when the best weights remove at least this share of its excess over the worst."""
-SAME = 1e-3
-"""Differences up to this share of the metric's range along the front count as none."""
 
 
 def _metric_names() -> tuple[str, ...]:
@@ -145,8 +140,12 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
         tables["curve"] += [pair | row for row in _curve_rows(front, values)]
         tables["strategies"] += [pair | row for row in _strategy_rows(found)]
         tables["minima"] += [pair | row for row in _minimum_rows(found)]
-        tables["pairs"].append(pair | _pair_row(metric, values, found))
+        tables["pairs"].append(pair | pair_row(metric, 2, max(values), found) | {"badr": _first(found)})
     return {name: pd.DataFrame(rows) for name, rows in tables.items()}
+
+
+def _first(found: Comparison) -> float:
+    return float(found.strategies["badr"].model.weights[0])
 
 
 def _group_row(data: GroupedData) -> dict[str, Any]:
@@ -192,52 +191,18 @@ def _minimum_rows(found: Comparison) -> Iterator[dict[str, Any]]:
         yield {"lambda_1": first, "unfairness": float(value), "interior": bool(0.0 < first < 1.0)}
 
 
-def _pair_row(metric: Metric, values: list[float], found: Comparison) -> dict[str, Any]:
-    interior = [bool(0 < weights[0] < 1) for weights in found.bilevel.local_minima]
-    return {
-        "floor": metric.floor(2),
-        "least": found.unfairness["badr"],
-        "largest": max(values),
-        "minima": len(interior),
-        "interior_minima": sum(interior),
-        "badr": float(found.strategies["badr"].model.weights[0]),
-        "rival": found.rival,
-        "rival_lambda_1": float(found.strategies[found.rival].model.weights[0]),
-        "rival_unfairness": found.unfairness[found.rival],
-        "balanced": found.unfairness["balanced"],
-        "uniform": found.unfairness["uniform"],
-    }
-
-
 # --- tables and verdicts ---------------------------------------------------------------------------------------------
 
 
 def table_pairs(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return a row per data set and metric with what the claims ask of it.
 
-    Unfairness is counted from the metric's floor. Columns: data, metric, varies (the share of the largest unfairness on
-    the front that the best weights remove), minima, of them inside, badr's lambda_1, the fairest other strategy, gain
-    (by how much badr is fairer than that one, as a share of the metric's range along the front), reached (the gain is
-    at most `SAME`), balanced - uniform (as a share of the same range).
+    Columns: data, badr's lambda_1, and those of :func:`fairfront.studies.landscapes.judge`.
     """
-    pairs = tables["pairs"]
-    titles = tables["groups"].set_index("data").title
-    span = (pairs.largest - pairs.least).clip(lower=np.finfo(float).tiny)
-    gain = (pairs.rival_unfairness - pairs.least) / span
-    return pd.DataFrame(
-        {
-            "data": pairs.data.map(titles),
-            "metric": pairs.metric.str.replace("_", " "),
-            "varies": 1.0 - (pairs.least - pairs.floor).clip(lower=0.0) / (pairs.largest - pairs.floor),
-            "minima": pairs.minima,
-            "inside": pairs.interior_minima,
-            "badr's lambda_1": pairs.badr,
-            "next fairest": pairs.rival,
-            "gain": gain,
-            "reached": gain <= SAME,
-            "balanced - uniform": (pairs.balanced - pairs.uniform) / span,
-        }
-    )
+    pairs, judged = tables["pairs"], judge(tables["pairs"])
+    judged.insert(0, "data", pairs.data.map(tables["groups"].set_index("data").title))
+    judged.insert(4, "badr's lambda_1", pairs.badr)
+    return judged
 
 
 def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, str]:
