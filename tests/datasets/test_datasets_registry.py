@@ -10,7 +10,7 @@ import pytest
 from fairfront import paths
 from fairfront.datasets import info, names
 from fairfront.datasets.registry import files
-from fairfront.datasets.sources import RAW, TASKS
+from fairfront.datasets.sources import RAW, TASKS, acs
 from fairfront.errors import ArgumentError, DataError
 
 EVERY_FILE = pytest.mark.parametrize("file", files(embedded=True).values(), ids=list(files(embedded=True)))
@@ -26,8 +26,9 @@ def test_names():
         "communities",
         "compas",
     )
-    assert set(names()) == set(TASKS)
-    assert set(files()) == set(RAW)
+    assert {name for name in names() if not info(name).survey} == set(TASKS)
+    assert {name for name in names() if info(name).survey} == set(acs.PROBLEMS)
+    assert set(files()) == set(RAW) | {"acs"}
 
 
 def test_the_acs_sample_is_named_as_what_it_is():

@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 import requests
 
@@ -69,6 +70,7 @@ def fetch(raw: RawFile, folder: Path) -> tuple[Path, RawFile]:
         tried = ["downloads are switched off (FAIRFRONT_OFFLINE)"]
         urls = [address.url for form in raw.forms for address in form.addresses]
         raise DataError(f"{raw.path}: absent; {tried[0]}; it is to be had from {' or '.join(urls)}; {by_hand}")
+
     tried = []
     for form in raw.forms:
         for address in form.addresses:
@@ -147,16 +149,17 @@ def _check_members(archive: Path, members: list[str]) -> None:
             raise DataError(f"{archive.name}: refused, its member {member!r} would leave the folder")
 
 
-def _write(source: object, target: Path) -> Path:
+def _write(source: IO[bytes], target: Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f"{target.name}.part")
     with unfinished.open("wb") as sink:
-        shutil.copyfileobj(source, sink, 1 << 20)  # type: ignore[misc]
+        shutil.copyfileobj(source, sink, 1 << 20)
     os.replace(unfinished, target)
     return target
 
 
 def _reason(error: Exception) -> str:
+
     if isinstance(error, requests.ConnectionError):
         return "no connection (is there a network?)"
     if isinstance(error, requests.Timeout):

@@ -14,30 +14,15 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
-from fairfront import paths
 from fairfront.datasets import fetching
+from fairfront.datasets.places import downloads, find, sha256, stamp
 from fairfront.datasets.registry import FileInfo, RawFile
 from fairfront.datasets.sources import RAW
 from fairfront.errors import DataError
 
-__all__ = ["find", "folders", "read", "read_parquet", "read_verified", "sha256", "verified"]
+__all__ = ["digests", "locate", "read", "read_parquet", "read_verified", "verified"]
 
 _RESTORE = "restore it with `git checkout -- data`, or reinstall the package"
-
-
-def folders() -> tuple[Path, ...]:
-    """Return the folders in which raw files are looked for, in that order."""
-    external = paths.external_data()
-    return (*([external] if external else []), paths.cache() / "data")
-
-
-def find(raw: RawFile) -> tuple[Path, RawFile] | None:
-    """Return where a raw file lies and in which of its forms, or None. It is not read."""
-    for folder in folders():
-        for form in raw.forms:
-            if (folder / form.path).is_file():
-                return folder / form.path, form
-    return None
 
 
 def read(file: FileInfo) -> pd.DataFrame:
@@ -54,43 +39,49 @@ def read(file: FileInfo) -> pd.DataFrame:
         A file is corrupt, or it is absent and cannot be downloaded; the message says which file, where it is from and
         where to put it by hand.
     """
-    found = [find(raw) for raw in file.raw]
-    if file.path is not None and not all(found):
+    if file.path is not None and not all(map(find, file.raw)):
         return read_parquet(file.path, file.sha256)
-    places = [place or fetching.fetch(raw, folders()[-1]) for place, raw in zip(found, file.raw, strict=True)]
-    return _read_raw(file, tuple((path, form.sha256, _stamp(path)) for path, form in places)).copy()
+    return _read_raw(file, tuple((path, digests, stamp(path)) for path, digests in locate(file))).copy()
 
 
-def verified(path: Path, digest: str) -> Path:
+def locate(file: FileInfo) -> list[tuple[Path, frozenset[str]]]:
+    """Return where a table's raw files lie, each with the SHA-256 it may have; what is absent is downloaded.
+
+    Raises
+    ------
+    DataError
+        A file is absent and cannot be downloaded.
+    """
+    places = [find(raw) or fetching.fetch(raw, downloads()) for raw in file.raw]
+    return [(path, digests(raw, form)) for (path, form), raw in zip(places, file.raw, strict=True)]
+
+
+def digests(raw: RawFile, found: RawFile) -> frozenset[str]:
+    """Return the SHA-256 that a file found in a form may have; none where a form of that path is checked otherwise."""
+    known = {form.sha256 for form in raw.forms if form.path == found.path}
+    return frozenset() if "" in known else frozenset(known)
+
+
+def verified(path: Path, digests: frozenset[str]) -> Path:
     """Return a raw file's path once its SHA-256 is seen to be the registry's.
 
     Parameters
     ----------
     path : Path
         The file.
-    digest : str
-        The expected SHA-256; empty where there is none to expect.
+    digests : frozenset of str
+        The SHA-256 that it may have; empty where it is checked by what it has to hold.
 
     Raises
     ------
     DataError
         It cannot be read, or has another SHA-256.
     """
-    if digest and (found := sha256(path)) != digest:
+    if digests and (found := sha256(path)) not in digests:
         what = "it is an HTML page" if fetching.is_html(path) else f"its SHA-256 is {found}"
-        raise DataError(f"{path}: corrupted, {what}, the registry expects SHA-256 {digest}; remove it, or get it anew")
+        expected = " or ".join(sorted(digests))
+        raise DataError(f"{path}: corrupted, {what}, the registry expects {expected}; remove it, or get it anew")
     return path
-
-
-def sha256(path: Path) -> str:
-    """Return a file's SHA-256 in hexadecimal, computed once a process while the file stays unchanged.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read.
-    """
-    return _sha256(path, _stamp(path))
 
 
 def read_verified(path: Path, sha256: str, remedy: str) -> bytes:
@@ -140,15 +131,7 @@ def read_parquet(path: Path, sha256: str) -> pd.DataFrame:
     DataError
         The file is absent or corrupted.
     """
-    return _parse(path, sha256, _stamp(path)).copy()
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        stat = path.stat()
-    except OSError:
-        return None  # whoever reads it says what is wrong
-    return stat.st_mtime_ns, stat.st_size
+    return _parse(path, sha256, stamp(path)).copy()
 
 
 @functools.lru_cache(maxsize=8)
@@ -157,18 +140,9 @@ def _parse(path: Path, sha256: str, stamp: tuple[int, int] | None) -> pd.DataFra
     return frame
 
 
-@functools.lru_cache(maxsize=256)
-def _sha256(path: Path, stamp: tuple[int, int] | None) -> str:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
 @functools.lru_cache(maxsize=8)
-def _read_raw(file: FileInfo, places: tuple[tuple[Path, str, tuple[int, int] | None], ...]) -> pd.DataFrame:
-    raw = [verified(path, digest) for path, digest, _ in places]
+def _read_raw(file: FileInfo, located: tuple[tuple[Path, frozenset[str], tuple[int, int] | None], ...]) -> pd.DataFrame:
+    raw = [verified(path, digests) for path, digests, _ in located]
     where = ", ".join(map(str, raw))
     try:
         frame = RAW[file.name](raw)

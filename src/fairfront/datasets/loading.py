@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from fairfront.datasets import files
-from fairfront.datasets.encoding import design_matrix, one_hot
+from fairfront.datasets import published
+from fairfront.datasets.encoding import INTERCEPT, design_matrix, one_hot
 from fairfront.datasets.grouped import GroupedData
-from fairfront.datasets.groups import Partition, partition
+from fairfront.datasets.groups import Partition, partition, rebin
 from fairfront.datasets.registry import Attribute, DatasetInfo, info
-from fairfront.datasets.sources import TASKS
+from fairfront.datasets.sources import Table
 from fairfront.datasets.splits import stratified_split
+from fairfront.datasets.tables import table
 from fairfront.errors import ArgumentError
 
-__all__ = ["load"]
+__all__ = ["assemble", "load"]
 
 
 def load(
@@ -27,17 +29,21 @@ def load(
     test_size: float = 0.3,
     seed: int = 0,
     keep_sensitive: bool = True,
+    groups: int | None = None,
+    bins: Mapping[str, Iterable[float]] | None = None,
+    as_published: bool = False,
 ) -> GroupedData:
-    """Load an embedded data set, cut into sensitive groups and into training and test rows.
+    """Load a data set, cut into sensitive groups and into training and test rows.
 
-    The file's SHA-256 is verified first. Text columns become indicators, missing numbers the training rows' mean, and
-    every column is standardised on the training rows. The split is stratified by group, and by label where the task
-    is a classification.
+    A file is looked for in the folder named by FAIRFRONT_DATA, then in the user's cache, then in the package; else it
+    is downloaded. It is verified before it is read. Text columns become indicators, missing numbers the training rows'
+    mean, and every column is standardised on the training rows. The split is stratified by group, and by label where
+    the task is a classification.
 
     Parameters
     ----------
     name : str
-        One of `names()`.
+        One of `names()`; for a task on a survey also NAME/YEAR/PLACE, as in "acs-income/2018/FL".
     sensitive : str or sequence of str
         Sensitive attributes of the data set (`info(name).sensitive`); several give their intersections.
     test_size : float, default 0.3
@@ -46,6 +52,13 @@ def load(
         Seed of the split, at least 0. The partition into groups does not depend on it.
     keep_sensitive : bool, default True
         Whether the columns that carry the sensitive attributes stay among the features.
+    groups : int, optional
+        Merge the smallest intersections until this many groups are left, from 2 to 36; default: merge none.
+    bins : mapping of str to iterable of float, optional
+        Numeric sensitive attribute -> the increasing lower ends of its second and later bins, in the place of the
+        registry's.
+    as_published : bool, default False
+        Do what the papers' authors did to the data set, leaks included. For the audit of their records alone.
 
     Returns
     -------
@@ -54,31 +67,93 @@ def load(
     Raises
     ------
     ArgumentError
-        There is no such data set or attribute, `test_size` or `seed` is out of range, or a group has no rows, or (in a
+        There is no such data set or attribute, an argument is out of range, or a group has no rows, or (in a
         classification task) rows of one class only, among the training rows.
     DataError
-        The embedded file is absent or corrupted.
+        A file is corrupt, or it is absent and cannot be downloaded: the message says which, where it is from, and
+        where to put it by hand.
     """
     dataset = info(name)
-    attributes = _attributes(dataset, sensitive)
+    attributes = rebin(_attributes(dataset, sensitive), bins)
     test_size, seed = _check_test_size(test_size), _check_seed(seed)
+    rows = table(dataset, as_published=as_published)
+    if as_published:
+        return _published(dataset, attributes, rows, test_size, seed, 2 if groups is None else groups)
+    parts = partition(rows.attributes, attributes, groups)
+    return assemble(dataset, attributes, rows, parts, test_size=test_size, seed=seed, keep_sensitive=keep_sensitive)
 
-    table = TASKS[name](files.read(dataset.file))
-    groups = partition(table.attributes, attributes)
+
+def assemble(
+    dataset: DatasetInfo,
+    attributes: Sequence[Attribute],
+    table: Table,
+    groups: Partition,
+    *,
+    test_size: float,
+    seed: int,
+    keep_sensitive: bool = True,
+) -> GroupedData:
+    """Split, encode and standardise a task's rows once they are cut into groups.
+
+    Parameters
+    ----------
+    dataset : DatasetInfo
+        What the rows are.
+    attributes : sequence of Attribute
+        The sensitive attributes.
+    table : Table
+        The rows.
+    groups : Partition
+        Their groups.
+    test_size, seed, keep_sensitive
+        As for `load`.
+
+    Returns
+    -------
+    GroupedData
+
+    Raises
+    ------
+    ArgumentError
+        A group has no rows, or rows of one class only, among the training rows.
+    """
     classes = table.target.astype(np.int64) if dataset.task == "classification" else np.zeros_like(groups.ids)
     train, test = stratified_split(2 * groups.ids + classes, test_size, np.random.default_rng(seed))
     _check_groups(dataset, groups, table.target, train, test)
+    dropped = [] if keep_sensitive else [column for attribute in attributes for column in attribute.columns]
+    encoded = one_hot(table.features.drop(columns=dropped))
+    return _grouped(dataset, attributes, table, groups, encoded, train, test)
 
-    sensitive_columns = [column for attribute in attributes for column in attribute.columns]
-    encoded = one_hot(table.features if keep_sensitive else table.features.drop(columns=sensitive_columns))
+
+def _published(
+    dataset: DatasetInfo, attributes: Sequence[Attribute], table: Table, test_size: float, seed: int, groups: int
+) -> GroupedData:
+    if table.cells is None:  # only the choice of rows is the authors'
+        parts = partition(table.attributes, attributes)
+        return assemble(dataset, attributes, table, parts, test_size=test_size, seed=seed)
+    train, test = published.split(table.cells, test_size, seed)
+    merged = published.merge_apart(table.cells, (train, test) if test.size else (train,), groups)
+    # Their indicators have no reference.
+    return _grouped(dataset, attributes, table, merged, one_hot(table.features, drop_first=False), train, test)
+
+
+def _grouped(
+    dataset: DatasetInfo,
+    attributes: Sequence[Attribute],
+    table: Table,
+    groups: Partition,
+    encoded: pd.DataFrame,
+    train: NDArray[np.int64],
+    test: NDArray[np.int64],
+) -> GroupedData:
     return GroupedData(
-        name=name,
+        name=dataset.name,
         task=dataset.task,
         target=dataset.target,
         X=design_matrix(encoded, train),
         y=table.target,
         groups=groups.ids,
-        feature_names=("intercept", *encoded.columns),
+        feature_names=(INTERCEPT, *map(str, encoded.columns)),
         group_names=groups.names,
         train=train,
         test=test,
@@ -117,7 +192,7 @@ def _check_groups(
     train: NDArray[np.int64],
     test: NDArray[np.int64],
 ) -> None:
-    remedy = "choose fewer or coarser sensitive attributes, or another test_size"
+    remedy = "choose fewer or coarser sensitive attributes, merge cells by groups=, or choose another test_size"
     for number, name in enumerate(groups.names):
         labels = target[train][groups.ids[train] == number]
         if not labels.size:

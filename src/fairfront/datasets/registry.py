@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import hashlib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,9 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fairfront import paths
-from fairfront.errors import DataError, unknown_name
+from fairfront.datasets.places import find, sha256
+from fairfront.errors import ArgumentError, DataError, unknown_name
 
-__all__ = ["Address", "Attribute", "DatasetInfo", "FileInfo", "RawFile", "files", "info", "names"]
+__all__ = ["Address", "Attribute", "DatasetInfo", "FileInfo", "RawFile", "Survey", "files", "info", "names"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class RawFile:
 
     @property
     def forms(self) -> tuple[RawFile, ...]:
-        """This form and the others."""
+        """Every form, this one first."""
         return (self, *self.also)
 
 
@@ -127,6 +130,56 @@ class FileInfo:
 
 
 @dataclass(frozen=True)
+class Survey:
+    """A survey that is published anew every year, a file for each state.
+
+    Attributes
+    ----------
+    years : tuple of int
+        The years that can be had.
+    regions : mapping of str to tuple of str
+        The states of each region, by their two letters.
+    states : mapping of str to str
+        The number of each state.
+    url : str
+        Where a state's archive lies; {year} and {state} (two letters, lower case) are filled in.
+    members : mapping of str to str
+        The first year of each way to name a state's file -> that name, with {year}, {state} and {number}.
+    """
+
+    years: tuple[int, ...]
+    regions: Mapping[str, tuple[str, ...]]
+    states: Mapping[str, str]
+    url: str
+    members: Mapping[str, str]
+
+    def of(self, place: str) -> tuple[str, ...]:
+        """Return the states of a place: "us" for all of them, a region's name, or a state's two letters.
+
+        Raises
+        ------
+        ArgumentError
+            There is no such place.
+        """
+        if place == "us":
+            return tuple(self.states)
+        if place in self.regions:
+            return self.regions[place]
+        if place in self.states:
+            return (place,)
+        raise unknown_name("name", place, ("us", *self.regions, *self.states))
+
+    def raw(self, year: int, state: str) -> RawFile:
+        """Return a state's person file of a year, in the layout of folktables."""
+        known = [first for first in self.members if int(first) <= year]
+        words = {"year": year, "short": f"{year % 100:02d}", "state": state.lower(), "number": self.states[state]}
+        member = self.members[max(known, key=int)].format(**words)
+        below = f"{year}/1-Year/{member}"
+        address = Address(self.url.format(**words), member=member)
+        return RawFile(path=f"acs/{below}", addresses=(address,), also=(RawFile(path=below),))
+
+
+@dataclass(frozen=True)
 class DatasetInfo:
     """A data set that `load` can return.
 
@@ -144,6 +197,10 @@ class DatasetInfo:
         The table that it is cut from.
     notice : str
         What a reader must be told wherever the data set appears.
+    survey : Survey or None
+        The survey that it is a task on, which is named by NAME/YEAR/PLACE; None for any other.
+    year, states : int, tuple of str
+        Of which year and of which states' files it is, for a task on a survey.
     """
 
     name: str
@@ -153,11 +210,30 @@ class DatasetInfo:
     sensitive: tuple[Attribute, ...]
     file: FileInfo
     notice: str = ""
+    survey: Survey | None = None
+    year: int = 0
+    states: tuple[str, ...] = ()
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the table's file, in hexadecimal: what a stored result rests on."""
-        return self.file.sha256
+        """SHA-256, in hexadecimal, that says which rows these are: what a stored result rests on.
+
+        It is the one of the registry; where that has none, because the publisher changes the file, it is computed from
+        the file at hand (from the files' digests in their order, where there are several).
+
+        Raises
+        ------
+        DataError
+            The registry has none, and the file is not at hand.
+        """
+        if self.file.sha256:
+            return self.file.sha256
+        found = [find(raw) for raw in self.file.raw]
+        absent = [raw.path for raw, place in zip(self.file.raw, found, strict=True) if place is None]
+        if absent:
+            raise DataError(f"{self.name}: {absent[0]} is not at hand (fairfront data fetch {self.name})")
+        digests = [sha256(place[0]) for place in found if place]
+        return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
     def attribute(self, name: str) -> Attribute:
         """Return the sensitive attribute of that name.
@@ -202,9 +278,32 @@ def info(name: str) -> DatasetInfo:
         There is no data set of that name; the message gives the nearest ones.
     """
     known = _registry()[1]
-    if not isinstance(name, str) or name not in known:
+    base, *parts = name.split("/") if isinstance(name, str) else [name]
+    if base not in known:
         raise unknown_name("name", name, known)
-    return known[name]
+    survey = known[base].survey
+    if survey is None and parts:
+        raise ArgumentError("name", f"unknown: {name!r}", f"{base} is one table, without years and places")
+    return known[base] if survey is None else _of_survey(known[base], survey, parts)
+
+
+def _of_survey(family: DatasetInfo, survey: Survey, parts: list[str]) -> DatasetInfo:
+    if len(parts) not in (0, 2):
+        problem = f"not NAME/YEAR/PLACE: {'/'.join([family.name, *parts])!r}"
+        raise ArgumentError("name", problem, f"as in {family.name}/{survey.years[-1]}/FL")
+    word, place = parts or (str(survey.years[-1]), "us")
+    if word not in map(str, survey.years):
+        known = f"{survey.years[0]} to {survey.years[-1]}"
+        raise ArgumentError("name", f"there is no {family.title} of the year {word}", f"years: {known}")
+    year, states = int(word), survey.of(place)
+    return dataclasses.replace(
+        family,
+        name=f"{family.name}/{year}/{place}" if parts else family.name,
+        title=f"{family.title} {year}, {place}",
+        file=dataclasses.replace(family.file, raw=tuple(survey.raw(year, state) for state in states)),
+        year=year,
+        states=states,
+    )
 
 
 def files(*, embedded: bool = False) -> Mapping[str, FileInfo]:
@@ -226,7 +325,8 @@ def _registry() -> tuple[Mapping[str, FileInfo], Mapping[str, DatasetInfo]]:
 def _parse(path: Path, mtime_ns: int) -> tuple[Mapping[str, FileInfo], Mapping[str, DatasetInfo]]:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     known = {name: _file(name, table, path.parent) for name, table in content["files"].items()}
-    return known, {name: _dataset(name, table, known) for name, table in content["datasets"].items()}
+    surveys = {name: _survey(table) for name, table in content.get("surveys", {}).items()}
+    return known, {name: _dataset(name, table, known, surveys) for name, table in content["datasets"].items()}
 
 
 def _raw(table: dict[str, Any]) -> RawFile:
@@ -235,19 +335,32 @@ def _raw(table: dict[str, Any]) -> RawFile:
 
 
 def _file(name: str, table: dict[str, Any], folder: Path) -> FileInfo:
-    raw = tuple(map(_raw, table.pop("raw")))
+    raw = tuple(map(_raw, table.pop("raw", ())))
     embedded = table.pop("path", "")
     return FileInfo(
         name=name,
         path=folder / embedded if embedded else None,
-        sha256=table.pop("sha256") if embedded else next((form.sha256 for form in raw[0].forms if form.sha256), ""),
+        sha256=table.pop("sha256") if embedded else _sha256(raw),
+        rows=table.pop("rows", 0),
+        columns=table.pop("columns", 0),
         datasheet=folder / table.pop("datasheet"),
         raw=raw,
         **table,
     )
 
 
-def _dataset(name: str, table: dict[str, Any], known: Mapping[str, FileInfo]) -> DatasetInfo:
+def _sha256(raw: tuple[RawFile, ...]) -> str:
+    return next((form.sha256 for form in raw[0].forms if form.sha256), "") if raw else ""
+
+
+def _survey(table: dict[str, Any]) -> Survey:
+    regions = {name: tuple(states) for name, states in table.pop("regions").items()}
+    return Survey(years=tuple(table.pop("years")), regions=regions, **table)
+
+
+def _dataset(
+    name: str, table: dict[str, Any], known: Mapping[str, FileInfo], surveys: Mapping[str, Survey]
+) -> DatasetInfo:
     attributes = tuple(
         Attribute(
             name=attribute["name"],
@@ -258,4 +371,5 @@ def _dataset(name: str, table: dict[str, Any], known: Mapping[str, FileInfo]) ->
         )
         for attribute in table.pop("sensitive")
     )
-    return DatasetInfo(name=name, sensitive=attributes, file=known[table.pop("file")], **table)
+    survey = surveys[table.pop("survey")] if "survey" in table else None
+    return DatasetInfo(name=name, sensitive=attributes, file=known[table.pop("file")], survey=survey, **table)

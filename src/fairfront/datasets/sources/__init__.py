@@ -5,12 +5,25 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairfront.datasets.sources import acs2012, adult, communities, compas, dutch, german
+from fairfront.datasets.sources import (
+    acs2012,
+    adult,
+    arrhythmia,
+    communities,
+    compas,
+    dutch,
+    german,
+    government,
+    lsac,
+    parkinsons,
+    pums2011,
+    student,
+)
 from fairfront.datasets.sources.base import Table
 
 __all__ = ["RAW", "TASKS", "Table"]
 
-#: File of the registry -> function from its raw files to the frame that is embedded.
+#: Table of the registry -> function from its raw files to the frame that is embedded, or kept.
 RAW: Mapping[str, Callable[[Sequence[Path]], pd.DataFrame]] = {
     "acs2012": acs2012.read,
     "adult": adult.read,
@@ -18,10 +31,16 @@ RAW: Mapping[str, Callable[[Sequence[Path]], pd.DataFrame]] = {
     "communities": communities.read,
     "compas": compas.read,
     "dutch": dutch.read,
+    "lsac": lsac.read,
+    "parkinsons": parkinsons.read,
+    "arrhythmia": arrhythmia.read,
+    "student": student.read,
+    "government": government.read,
+    "pums2011": pums2011.read,
 }
 
-#: Data set of the registry -> function from the embedded frame to the task's rows.
-TASKS: Mapping[str, Callable[[pd.DataFrame], Table]] = {
+#: Data set of the registry -> function from that frame to the task's rows. The tasks on a survey are in `acs`.
+TASKS: Mapping[str, Callable[..., Table]] = {
     "acs2012-employment": acs2012.employment,
     "acs2012-income": acs2012.income,
     "acs2012-travel-time": acs2012.travel_time,
@@ -30,4 +49,13 @@ TASKS: Mapping[str, Callable[[pd.DataFrame], Table]] = {
     "communities": communities.task,
     "compas": compas.task,
     "dutch": dutch.task,
+    "lsac": lsac.task,
+    "lsac-law-school": lsac.task_law_school,
+    "parkinsons": parkinsons.task,
+    "arrhythmia": arrhythmia.task,
+    "student": student.task,
+    "acs2018-government": government.task,
+    "pums2011-employment": pums2011.employment,
+    "pums2011-income": pums2011.income,
+    "pums2011-travel-time": pums2011.travel_time,
 }

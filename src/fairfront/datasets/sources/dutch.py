@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.io import arff
 
 from fairfront.datasets.sources.base import Table
 
@@ -27,6 +26,8 @@ def read(raw: Sequence[Path]) -> pd.DataFrame:
     (path,) = raw
     if path.suffix == ".parquet":
         return pd.read_parquet(path).rename(columns=str.lower)
+    from scipy.io import arff  # takes long to import
+
     records, _ = arff.loadarff(path)
     return pd.DataFrame(records).map(bytes.decode).rename(columns=str.lower)
 

@@ -45,10 +45,15 @@ def read(raw: Sequence[Path]) -> pd.DataFrame:
     return pd.read_csv(path, names=COLUMNS, sep=" ")
 
 
-def task(frame: pd.DataFrame) -> Table:
-    """Return every row; a good credit (code 1) is labelled 1, a bad one (code 2) 0."""
+def task(frame: pd.DataFrame, *, as_published: bool = False) -> Table:
+    """Return every row; a good credit (code 1) is labelled 1, a bad one (code 2) 0.
+
+    As published, the label is among the features.
+    """
+    gender = frame["personal_status"].map(GENDER)
     return Table(
-        features=frame.drop(columns="credit"),
+        features=frame if as_published else frame.drop(columns="credit"),
         target=(frame["credit"] == 1).to_numpy().astype(np.float64),
-        attributes=frame[["age"]].assign(gender=frame["personal_status"].map(GENDER)),
+        attributes=frame[["age"]].assign(gender=gender),
+        cells=gender.to_numpy(dtype=object) if as_published else None,
     )
