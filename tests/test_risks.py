@@ -278,3 +278,17 @@ def test_faults_of_files_are_named(tmp_path, parquet):
     write_blocks(tmp_path / "labels", X, y + 1, groups)
     with pytest.raises(ArgumentError, match="labels 0 and 1"):
         GroupRisks.from_parquet(tmp_path / "labels")
+
+
+def test_training_and_test_rows_share_one_partition():
+    """The peer merges small groups of training and test rows on their own, so that group k differs between them."""
+    from fairfront import datasets
+
+    data = datasets.load("german", sensitive="gender")
+    parts = {part: GroupRisks.from_data(data, part) for part in ("train", "test")}
+    for part, risks in parts.items():
+        rows = getattr(data, part)
+        np.testing.assert_array_equal(risks.groups, data.groups[rows][risks.order])
+        assert risks.n_groups == data.n_groups
+    whole = GroupRisks.from_data(data, "all")
+    np.testing.assert_array_equal(parts["train"].group_sizes + parts["test"].group_sizes, whole.group_sizes)
