@@ -316,7 +316,7 @@ class _Layout:
 
     def __init__(self, key: Tensor | None, numbers: Tensor, n_groups: int, dtype: torch.dtype) -> None:
         counts = torch.bincount(numbers, minlength=n_groups)
-        self.key, self.dtype = key, dtype
+        self._key, self._version, self._dtype = key, None if key is None else key._version, dtype
         self.complete = len(counts) == n_groups and bool((counts > 0).all())
         self.groups = numbers.numpy().copy()
         self.units = (1.0 / counts.to(dtype)).numpy()
@@ -326,6 +326,12 @@ class _Layout:
         if self.complete and n_groups * len(numbers) <= _DENSE:
             self.members = torch.nn.functional.one_hot(numbers, n_groups).to(dtype) / counts
             self.average = self.members.T.contiguous()
+
+    def serves(self, groups: Tensor | None, n: int, dtype: torch.dtype) -> bool:
+        """Return whether it is that of these groups, unless they were written to in the meantime."""
+        if groups is not self._key or (groups is not None and groups._version != self._version):
+            return False
+        return len(self.groups) == n and dtype == self._dtype
 
 
 class PairwiseGroups:
@@ -532,7 +538,7 @@ class PairwiseGroups:
     def _layout(self, n: int, groups: Tensor | None, like: Tensor) -> _Layout | None:
         """Return what follows from the rows' groups, kept from step to step; None if a group is absent."""
         kept = self._kept
-        if kept is None or kept.key is not groups or len(kept.groups) != n or kept.dtype != like.dtype:
+        if kept is None or not kept.serves(groups, n, like.dtype):
             if groups is None:
                 if not n or n % self.n_groups:
                     raise ArgumentError("groups", f"{n} rows are no {self.n_groups} equal blocks", "give the groups")

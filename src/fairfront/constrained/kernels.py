@@ -126,10 +126,6 @@ def _compiled() -> tuple[Callable[..., bool], Callable[..., bool]]:
     exact = functools.partial(numba.njit, error_model="numpy")
     lanes = functools.partial(exact, fastmath={"nnan", "nsz", "contract", "reassoc"})
 
-    @exact
-    def is_finite(source):  # type: ignore[no-untyped-def]
-        return np.isfinite(source.sum())
-
     @exact(fastmath={"nnan", "nsz"})
     def slope(t, joint, ratio, one, ql):  # type: ignore[no-untyped-def]
         u = min(t, joint)
@@ -151,19 +147,12 @@ def _compiled() -> tuple[Callable[..., bool], Callable[..., bool]]:
         return _Numbers(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[12])
 
     @lanes
-    def vector(source, lam, p, out, numbers, ql, rule):  # type: ignore[no-untyped-def]
-        if not is_finite(source):
-            return False
-        n = named(numbers)
+    def vector_loop(source, lam, p, out, n, ql, rule):  # type: ignore[no-untyped-def]
         for i in range(len(source)):
             out[i], lam[i], p[i] = move(source[i], lam[i], p[i], n, ql, rule)
-        return True
 
     @lanes
-    def pairs(source, lam, p, out, numbers, ql, rule):  # type: ignore[no-untyped-def]
-        if not is_finite(source):
-            return False
-        n = named(numbers)
+    def pairs_loop(source, lam, p, out, n, ql, rule):  # type: ignore[no-untyped-def]
         out[:] = 0
         for i in range(len(source)):
             lam_i, p_i, total = lam[i], p[i], out[i] * 0
@@ -175,6 +164,20 @@ def _compiled() -> tuple[Callable[..., bool], Callable[..., bool]]:
             out[i] += total
         for i in range(len(source)):
             out[i] *= n.unit
+
+    # The check stays out of the functions that take every number for finite: there it would be optimised away.
+    @exact
+    def vector(source, lam, p, out, numbers, ql, rule):  # type: ignore[no-untyped-def]
+        if not np.isfinite(source.sum()):
+            return False
+        vector_loop(source, lam, p, out, named(numbers), ql, rule)
+        return True
+
+    @exact
+    def pairs(source, lam, p, out, numbers, ql, rule):  # type: ignore[no-untyped-def]
+        if not np.isfinite(source.sum()):
+            return False
+        pairs_loop(source, lam, p, out, named(numbers), ql, rule)
         return True
 
     return vector, pairs
