@@ -101,12 +101,14 @@ def summary(runs: dict[str, list[dict[str, Any]]], values: dict[str, tuple[float
     -------
     dict
         ``ours_s``, ``peer_s``: least time of a run. ``peer_compile_s``: least compile time. ``ratio``: peer_s over
-        ours_s. ``ratio_without_compile``: the peer's least time without compilation over ours_s. ``*_value``: the
-        metric, solved exactly. ``*_rss_mb``: least peak of resident memory of the process. ``runs``: all of it.
+        ours_s. ``ratio_without_compile``: the peer's least time without compilation over ours_s. ``ratio_cpu``: the
+        ratio of the least processor times, which the load of the machine hardly moves. ``*_value``: the metric, solved
+        exactly. ``*_rss_mb``: least peak of resident memory of the process. ``runs``: all of it.
     """
     figures: dict[str, Any] = {}
     for side, results in runs.items():
         figures[f"{side}_s"] = min(result["seconds"] for result in results)
+        figures[f"{side}_cpu_s"] = min(result["cpu_seconds"] for result in results)
         figures[f"{side}_value"], figures[f"{side}_coefficient_error"] = values[side]
         figures[f"{side}_rss_mb"] = min(result["peak_mb"] for result in results)
     if "peer" in runs:
@@ -114,6 +116,7 @@ def summary(runs: dict[str, list[dict[str, Any]]], values: dict[str, tuple[float
         bare = min(result["seconds"] - result["compile_seconds"] for result in runs["peer"])
         figures["ratio"] = figures["peer_s"] / figures["ours_s"]
         figures["ratio_without_compile"] = bare / figures["ours_s"]
+        figures["ratio_cpu"] = figures["peer_cpu_s"] / figures["ours_cpu_s"]
     return figures | {"runs": runs}
 
 

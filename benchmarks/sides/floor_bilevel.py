@@ -20,20 +20,21 @@ def main(folder: str, metric: str, l2: str) -> None:
     X, y, groups = (np.load(Path(folder) / f"{name}.npy") for name in ("X", "y", "groups"))
     risks = GroupRisks(X, y, groups, loss="logistic", l2=float(l2))
     unfairness = metrics.get(metric, variant="paper").bind(risks.y, risks.groups)
-    start = time.perf_counter()
+    start = time.process_time()
     found = slsqp(risks, unfairness)
-    solve = time.perf_counter() - start
+    solve = time.process_time() - start
 
     # The solver's own path again, phi and its gradient at every point of it, at the tolerance the solver uses.
     path = [record.weights for record in found.history]
-    objective = Objective(risks, unfairness, tolerance=1e-8)
-    start = time.perf_counter()
-    objective.evaluate(path[0])
-    first = time.perf_counter() - start
-    start = time.perf_counter()
-    for weights in path[1:]:
-        objective.evaluate(weights)
-    rest = time.perf_counter() - start
+    first = rest = float("inf")
+    for _ in range(3):
+        objective = Objective(risks, unfairness, tolerance=1e-8)
+        start = time.process_time()
+        objective.evaluate(path[0])
+        after = time.process_time()
+        for weights in path[1:]:
+            objective.evaluate(weights)
+        first, rest = min(first, after - start), min(rest, time.process_time() - after)
     result = {
         **kernel_times(X, y, found.model.w),
         "first_evaluation_s": first,

@@ -33,15 +33,18 @@ def test_rows_are_reproducible_grouped_and_standardised() -> None:
 def test_summary_takes_least_times_and_the_ratio_of_them() -> None:
     runs = {
         "peer": [
-            {"seconds": 12.0, "compile_seconds": 9.0, "peak_mb": 500.0},
-            {"seconds": 10.0, "compile_seconds": 6.0, "peak_mb": 600.0},
+            {"seconds": 12.0, "cpu_seconds": 8.0, "compile_seconds": 9.0, "peak_mb": 500.0},
+            {"seconds": 10.0, "cpu_seconds": 9.0, "compile_seconds": 6.0, "peak_mb": 600.0},
         ],
-        "ours": [{"seconds": 0.5, "peak_mb": 90.0}, {"seconds": 0.25, "peak_mb": 80.0}],
+        "ours": [
+            {"seconds": 0.5, "cpu_seconds": 0.4, "peak_mb": 90.0},
+            {"seconds": 0.25, "cpu_seconds": 0.2, "peak_mb": 80.0},
+        ],
     }
     figures = bilevel.summary(runs, {"ours": (0.1, 0.0), "peer": (0.2, 1e-3)})
     assert set(figures) >= KEYS
     assert (figures["ours_s"], figures["peer_s"], figures["peer_compile_s"]) == (0.25, 10.0, 6.0)
-    assert (figures["ratio"], figures["ratio_without_compile"]) == (40.0, 12.0)
+    assert (figures["ratio"], figures["ratio_without_compile"], figures["ratio_cpu"]) == (40.0, 12.0, 40.0)
     assert (figures["ours_value"], figures["peer_value"]) == (0.1, 0.2)
     assert (figures["ours_rss_mb"], figures["peer_rss_mb"]) == (80.0, 500.0)
 
@@ -53,7 +56,14 @@ def test_both_sides_read_the_same_rows_run_in_turn_and_are_solved_exactly() -> N
     def run(side: str, folder: Path) -> dict:
         seen.append((side, b"".join((folder / f"{name}.npy").read_bytes() for name in ("X", "y", "groups"))))
         weights = [0.25, 0.75 + 1e-8] if side == "peer" else [0.5, 0.5]
-        return {"seconds": 1.0, "compile_seconds": 0.5, "peak_mb": 1.0, "weights": weights, "coefficients": [0.0] * 17}
+        return {
+            "seconds": 1.0,
+            "cpu_seconds": 1.0,
+            "compile_seconds": 0.5,
+            "peak_mb": 1.0,
+            "weights": weights,
+            "coefficients": [0.0] * 17,
+        }
 
     figures = bilevel.compare(asked, run, say=lambda line: None)
     assert [side for side, _ in seen] == ["peer", "ours", "peer", "ours"]
