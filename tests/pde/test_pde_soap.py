@@ -78,7 +78,7 @@ def test_parameters_without_gradient_and_closures() -> None:
         loss.backward()
         return loss
 
-    assert float(optimizer.step(closure)) == 4.0
+    assert float(optimizer.step(closure).detach()) == 4.0
     assert torch.equal(unused, torch.ones(2, 2)) and not torch.equal(used, torch.ones(2, 2))
 
 

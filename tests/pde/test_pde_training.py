@@ -14,6 +14,7 @@ import torch
 
 from fairfront.constrained import SPBMParameters
 from fairfront.errors import ArgumentError, DataError
+from fairfront.pde.networks import nested_rows
 from fairfront.pde.problems import EPSILON, PROBLEMS, problem
 from fairfront.pde.training import METHODS, Configuration, configuration, configuration_names, train
 
@@ -65,7 +66,29 @@ def test_every_named_configuration_trains_and_reports(name: str, equation: str, 
     assert result.conditions["condition"].tolist() == list(problem(equation).names) * 3
     assert result.conditions["deviation"].tolist()[-len(final.deviations) :] == list(final.deviations.values())
     assert result.conditions["penalty"].isna().all() == (method != "spbm")
+    report = result.report
+    assert report.objective == pytest.approx(final.loss, rel=1e-5) and report.constraints == len(final.deviations)
+    assert report.max_constraint == pytest.approx(final.max_violation / settings.scale, rel=1e-4)
+    assert report.feasible == final.feasible() and report.skipped == 0
+    assert report.lambda_max == pytest.approx(result.conditions["multiplier"].tail(report.constraints).max())
+    if report.lambda_max == 0:
+        assert report.stationarity == pytest.approx(report.gradient) and report.complementarity == 0
     assert np.isfinite(result.history.select_dtypes("number").drop(columns="prediction_ratio")).all(axis=None)
+
+
+def test_the_report_s_gradients_are_those_of_nested_differentiation() -> None:
+    settings = configuration("solved", "klein_gordon", "spbm", **SMALL)
+    result, equation = train("klein_gordon", "spbm", settings, dtype=torch.float64), problem("klein_gordon")
+    grid, edges = equation.grid(dtype=torch.float64), equation.condition_points(dtype=torch.float64)
+    lagrangian = equation.equation_residual(grid, nested_rows(result.network, grid, equation.operator)).square().mean()
+    multipliers = result.conditions["multiplier"].tail(3).to_list()
+    for condition, at, multiplier in zip(equation.conditions, edges, multipliers, strict=True):
+        rows = nested_rows(result.network, at, equation.operator)
+        found = rows.u if condition.derivative is None else rows.u_1
+        lagrangian = lagrangian + multiplier * (found - condition.target(at)).square().mean() / settings.scale
+    gradients = torch.autograd.grad(lagrangian, list(result.network.parameters()))
+    norm = torch.cat([gradient.flatten() for gradient in gradients]).norm()
+    assert result.report.stationarity == pytest.approx(float(norm), rel=1e-9)
 
 
 def test_the_paper_s_configuration_is_that_of_its_appendix() -> None:
