@@ -52,7 +52,8 @@ class Address:
     url : str
         The file itself, or an archive (zip, tar.gz) that holds it.
     member : str
-        The file's path inside the archive; empty where `url` is the file itself.
+        The file's path inside the archive, after that of an archive in the archive and "!"; empty where `url` is the
+        file itself.
     sha256 : str
         The archive's SHA-256, where its publisher does not change it.
     """
