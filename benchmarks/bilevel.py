@@ -8,6 +8,7 @@ penalised), by SLSQP from uniform weights with a function tolerance of 1e-10. Th
 process, and the least time of each side counts: what else the machine does only ever adds to it. The final weights of
 both are solved anew here, to 1e-11, so that their values are comparable.
 
+``--peer none`` is ours alone, and with ``--parquet`` ours from a file that is read in blocks at every pass.
 ``--floor`` compares one evaluation of ours with the passes over the rows that it cannot do without (benchmarks.floor).
 """
 
@@ -27,6 +28,7 @@ from benchmarks import floor, synthetic
 from benchmarks.harness import BenchmarkError, one_core, peer_python, run_side
 from fairfront import metrics
 from fairfront.bilevel import Objective
+from fairfront.datasets.blocks import write_blocks
 from fairfront.risks import GroupRisks
 
 __all__ = ["compare", "main", "summary"]
@@ -52,7 +54,7 @@ def compare(arguments: argparse.Namespace, run: Runner, say: Callable[[str], Non
     Parameters
     ----------
     arguments : Namespace
-        Of the command line: rows, groups, metric, peer, pairs, seed, l2.
+        Of the command line: rows, groups, metric, peer, parquet, pairs, seed, l2.
     run : callable
         Side ("ours" or "peer") and folder of the rows to that side's result.
     say : callable, default print
@@ -68,16 +70,19 @@ def compare(arguments: argparse.Namespace, run: Runner, say: Callable[[str], Non
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         synthetic.write(folder, arguments.rows, arguments.groups, seed=arguments.seed)
+        if arguments.parquet:
+            write_blocks(folder / "rows.parquet", *_read(folder))
         for pair in range(arguments.pairs):
             for side in sides:
                 runs[side].append(run(side, folder))
                 say(f"pair {pair + 1}: {side} {runs[side][-1]['seconds']:.4f} s")
-        X, y, groups = (np.load(folder / f"{name}.npy") for name in ("X", "y", "groups"))
+        X, y, groups = _read(folder)
     values = _exactly(X, y, groups, arguments.metric, arguments.l2, {side: runs[side] for side in sides})
     return {
         "rows": arguments.rows,
         "groups": arguments.groups,
         "metric": arguments.metric,
+        "source": "parquet" if arguments.parquet else "memory",
         "peer": arguments.peer,
         "pairs": arguments.pairs,
         "seed": arguments.seed,
@@ -103,7 +108,8 @@ def summary(runs: dict[str, list[dict[str, Any]]], values: dict[str, tuple[float
         ``ours_s``, ``peer_s``: least time of a run. ``peer_compile_s``: least compile time. ``ratio``: peer_s over
         ours_s. ``ratio_without_compile``: the peer's least time without compilation over ours_s. ``ratio_cpu``: the
         ratio of the least processor times, which the load of the machine hardly moves. ``*_value``: the metric, solved
-        exactly. ``*_rss_mb``: least peak of resident memory of the process. ``runs``: all of it.
+        exactly. ``*_rss_mb``: least peak of resident memory of the process. ``ours_rss_beyond_rows_mb``: the same less
+        the peak when the rows were loaded. ``runs``: all of it.
     """
     figures: dict[str, Any] = {}
     for side, results in runs.items():
@@ -111,6 +117,8 @@ def summary(runs: dict[str, list[dict[str, Any]]], values: dict[str, tuple[float
         figures[f"{side}_cpu_s"] = min(result["cpu_seconds"] for result in results)
         figures[f"{side}_value"], figures[f"{side}_coefficient_error"] = values[side]
         figures[f"{side}_rss_mb"] = min(result["peak_mb"] for result in results)
+        if "loaded_mb" in results[0]:
+            figures[f"{side}_rss_beyond_rows_mb"] = min(result["peak_mb"] - result["loaded_mb"] for result in results)
     if "peer" in runs:
         figures["peer_compile_s"] = min(result["compile_seconds"] for result in runs["peer"])
         bare = min(result["seconds"] - result["compile_seconds"] for result in runs["peer"])
@@ -118,6 +126,11 @@ def summary(runs: dict[str, list[dict[str, Any]]], values: dict[str, tuple[float
         figures["ratio_without_compile"] = bare / figures["ours_s"]
         figures["ratio_cpu"] = figures["peer_cpu_s"] / figures["ours_cpu_s"]
     return figures | {"runs": runs}
+
+
+def _read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    X, y, groups = (np.load(folder / f"{name}.npy") for name in ("X", "y", "groups"))
+    return X, y, groups
 
 
 def _exactly(
@@ -142,6 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--groups", type=int, default=2, help="groups (default 2)")
     parser.add_argument("--metric", choices=sorted(PEER_METRICS), default="demographic_parity")
     parser.add_argument("--peer", choices=PEERS, default="badr", help="whom to compare with; none: ours alone")
+    parser.add_argument("--parquet", action="store_true", help="ours from a Parquet file in blocks; needs --peer none")
     parser.add_argument("--floor", action="store_true", help="one evaluation over its passes, without a peer")
     parser.add_argument("--pairs", type=int, default=3, help="runs of each side, in turn (default 3)")
     parser.add_argument("--seed", type=int, default=0, help="of the synthetic rows (default 0)")
@@ -157,6 +171,8 @@ def main(command: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(command)
     if arguments.pairs < 1:
         parser.error("--pairs: at least 1")
+    if arguments.parquet and arguments.peer != "none":
+        parser.error("--parquet: a peer reads no Parquet; add --peer none")
     try:
         with one_core(arguments.core) as core:
             figures = _floor(arguments) if arguments.floor else compare(arguments, _runner(arguments))
@@ -180,7 +196,8 @@ def _runner(arguments: argparse.Namespace) -> Runner:
 
     def run(side: str, folder: Path) -> dict[str, Any]:
         script, metric = scripts[side]
-        return run_side(pythons[side], script, [str(folder), metric, repr(arguments.l2)])
+        source = ["parquet"] if arguments.parquet else []
+        return run_side(pythons[side], script, [str(folder), metric, repr(arguments.l2), *source])
 
     return run
 

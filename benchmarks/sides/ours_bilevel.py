@@ -1,7 +1,8 @@
 """Our side of benchmarks.bilevel, run by the project's Python: the same task as the peer's side, timed the same way.
 
-Usage: python -m benchmarks.sides.ours_bilevel FOLDER METRIC L2. Reads X.npy, y.npy and groups.npy, writes one line
-of JSON. Timed are the making of the problem and the run, with neither imports nor the reading of files.
+Usage: python -m benchmarks.sides.ours_bilevel FOLDER METRIC L2 [parquet]. Reads X.npy, y.npy and groups.npy, writes
+one line of JSON. Timed are the making of the problem and the run, with neither imports nor the reading of files. With
+"parquet" the rows are those of rows.parquet, read in blocks at every pass, which is in the time.
 """
 
 import importlib.metadata
@@ -18,11 +19,15 @@ from fairfront.bilevel import slsqp
 from fairfront.risks import GroupRisks
 
 
-def main(folder: str, metric: str, l2: str) -> None:
-    X, y, groups = (np.load(Path(folder) / f"{name}.npy") for name in ("X", "y", "groups"))
+def main(folder: str, metric: str, l2: str, source: str = "memory") -> None:
+    place = Path(folder)
+    arrays = [np.load(place / f"{name}.npy") for name in ("X", "y", "groups")] if source == "memory" else []
     before = peak_mb()
     start, processor = time.perf_counter(), time.process_time()
-    risks = GroupRisks(X, y, groups, loss="logistic", l2=float(l2))
+    if source == "memory":
+        risks = GroupRisks(*arrays, loss="logistic", l2=float(l2))
+    else:
+        risks = GroupRisks.from_parquet(place / "rows.parquet", loss="logistic", l2=float(l2))
     unfairness = metrics.get(metric, variant="paper").bind(risks.y, risks.groups)
     found = slsqp(risks, unfairness, ftol=1e-10, max_iterations=500)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - processor

@@ -50,7 +50,9 @@ def test_summary_takes_least_times_and_the_ratio_of_them() -> None:
 
 
 def test_both_sides_read_the_same_rows_run_in_turn_and_are_solved_exactly() -> None:
-    asked = Namespace(rows=600, groups=2, metric="demographic_parity", peer="badr", pairs=2, seed=1, l2=1e-2)
+    asked = Namespace(
+        rows=600, groups=2, metric="demographic_parity", peer="badr", parquet=False, pairs=2, seed=1, l2=1e-2
+    )
     seen: list[tuple[str, bytes]] = []
 
     def run(side: str, folder: Path) -> dict:
@@ -91,6 +93,10 @@ def test_ours_alone_from_the_command_line(tmp_path: Path, capsys: pytest.Capture
     assert figures["ours_coefficient_error"] < 1e-7
     assert figures["ours_value"] == pytest.approx(figures["runs"]["ours"][0]["value"], abs=1e-12)
     assert "ours_s" in capsys.readouterr().out
+    assert bilevel.main([*asked, "--parquet", "--json", str(out)]) == 0
+    blocks = json.loads(out.read_text())
+    assert blocks["source"] == "parquet" and figures["source"] == "memory"
+    np.testing.assert_allclose(blocks["runs"]["ours"][0]["weights"], figures["runs"]["ours"][0]["weights"], atol=1e-7)
 
 
 def test_mistakes_end_with_a_message(
@@ -101,7 +107,7 @@ def test_mistakes_end_with_a_message(
     assert "make peers" in capsys.readouterr().err
     assert bilevel.main(["--rows", "50", "--peer", "none"]) == 1
     assert "rows: 50 is too few" in capsys.readouterr().err
-    for bad in (["--pairs", "0"], ["--metric", "parity"], ["--peer", "nobody"]):
+    for bad in (["--pairs", "0"], ["--metric", "parity"], ["--peer", "nobody"], ["--parquet"]):
         with pytest.raises(SystemExit):
             bilevel.main(bad)
 
