@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from fairfront.datasets import published
 from fairfront.datasets.encoding import INTERCEPT, design_matrix, one_hot
 from fairfront.datasets.grouped import GroupedData
-from fairfront.datasets.groups import Partition, partition, rebin
+from fairfront.datasets.groups import Partition, categorise, partition, rebin
 from fairfront.datasets.registry import Attribute, DatasetInfo, info
 from fairfront.datasets.sources import Table
 from fairfront.datasets.splits import stratified_split
 from fairfront.datasets.tables import table
 from fairfront.errors import ArgumentError
 
-__all__ = ["assemble", "load"]
+__all__ = ["assemble", "check_values", "load"]
 
 
 def load(
@@ -79,8 +79,33 @@ def load(
     rows = table(dataset, as_published=as_published)
     if as_published:
         return _published(dataset, attributes, rows, test_size, seed, 2 if groups is None else groups)
+    check_values(rows.attributes, attributes)
     parts = partition(rows.attributes, attributes, groups)
     return assemble(dataset, attributes, rows, parts, test_size=test_size, seed=seed, keep_sensitive=keep_sensitive)
+
+
+def check_values(values: pd.DataFrame, sensitive: Sequence[Attribute]) -> None:
+    """Refuse a sensitive attribute that has one value in all rows.
+
+    Parameters
+    ----------
+    values : pandas.DataFrame, shape (n, m)
+        A column per attribute, by name.
+    sensitive : sequence of Attribute
+        The attributes.
+
+    Raises
+    ------
+    ArgumentError
+        One has one value.
+    DataError
+        A row has no value, or one that is not listed.
+    """
+    for attribute in sensitive:
+        codes = categorise(values[attribute.name], attribute)
+        if codes.size and codes.min() == codes.max():
+            problem = f"{attribute.name} has one value in all {len(codes):,} rows: {attribute.levels[codes[0]]}"
+            raise ArgumentError("sensitive", problem, "groups need two values; other bins, or another attribute")
 
 
 def assemble(
@@ -115,8 +140,10 @@ def assemble(
     Raises
     ------
     ArgumentError
-        A group has no rows, or rows of one class only, among the training rows.
+        The target is constant, or a group has no rows, or rows of one class only, among the training rows.
     """
+    if np.ptp(table.target) == 0:
+        raise ArgumentError("target", f"{dataset.name}: every row is {table.target[0]:g}", "nothing is to be learnt")
     classes = table.target.astype(np.int64) if dataset.task == "classification" else np.zeros_like(groups.ids)
     train, test = stratified_split(2 * groups.ids + classes, test_size, np.random.default_rng(seed))
     _check_groups(dataset, groups, table.target, train, test)

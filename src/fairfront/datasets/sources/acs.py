@@ -89,7 +89,9 @@ def read_persons(path: Path, task: str) -> Iterator[pd.DataFrame]:
     header = _header(path)
     missing = [name for name in needed if name not in header and not (name == RELATION and NEW_RELATION in header)]
     if missing:
-        raise DataError(f"{path}: no column {', '.join(missing)}; {task} needs {', '.join(needed)}")
+        what = "it is an HTML page, not a CSV file" if header[0].lower().startswith(("<!doctype", "<html")) else ""
+        problem = what or f"no column {', '.join(missing)}; {task} needs {', '.join(needed)}"
+        raise DataError(f"{path}: {problem}")
     asked = [NEW_RELATION if name == RELATION and RELATION not in header else name for name in needed]
     convert = pa.csv.ConvertOptions(
         include_columns=asked, column_types={name: pa.float32() for name in asked}, null_values=BLANKS
