@@ -46,6 +46,16 @@ def test_slsqp_ends_where_no_direction_into_the_simplex_descends(name, n_groups)
     assert solution.converged and gap <= 1e-3 * max(np.ptp(gradient), 1e-2)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared"])
+@pytest.mark.parametrize("n_groups", [2, 3, 6])
+@pytest.mark.parametrize("name", ["demographic_parity", "hsic", "individual_fairness"])
+def test_loose_solves_on_the_way_lose_nothing(monkeypatch, loss, n_groups, name):
+    risks, metric = cases.problem(loss, n_groups, name)
+    found = slsqp(risks, metric).value
+    monkeypatch.setattr("fairfront.bilevel.two_loop._SEARCH", {"tolerance": 1e-11, "adjoint_tolerance": 1e-11})
+    assert found <= slsqp(risks, metric).value + 1e-9
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_multi_start_finds_what_the_exhaustive_search_finds(seed):
     risks, metric = cases.problem("logistic", 2, "demographic_parity", seed=seed)
