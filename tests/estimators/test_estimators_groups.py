@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 from fairfront.errors import ArgumentError
-from fairfront.estimators import FairParetoClassifier, sensitive_groups
+from fairfront.estimators import FairParetoClassifier, pareto_certificate, sensitive_groups
 from fairfront.risks import SmallGroupWarning
 
 
@@ -121,6 +122,9 @@ def test_tiny_groups_are_used_with_a_warning_that_says_their_names_and_sizes(X: 
         model = FairParetoClassifier().fit(X, hired, sensitive_features=sensitive)
     assert len(caught) == 1 and "'one' (1), 'two' (2)" in str(caught[0].message)
     assert caught[0].filename == __file__
+    with pytest.warns(SmallGroupWarning, match=r"'one' \(1\), 'two' \(2\)") as caught:
+        found = pareto_certificate(LogisticRegression().fit(X, hired), X, hired, sensitive)
+    assert len(caught) == 1 and caught[0].filename == __file__ and found.groups == model.groups_
     assert model.group_sizes_[[2, 3]].tolist() == [1, 2] and np.isfinite(model.fairness_)
 
 

@@ -15,7 +15,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from fairfront.errors import ArgumentError, unknown_name
-from fairfront.estimators.groups import SensitiveGroups, sensitive_groups
+from fairfront.estimators.groups import SensitiveGroups, sensitive_groups, small_groups_by_name
 from fairfront.estimators.tables import score_columns
 from fairfront.pareto import Certificate, ConvergenceError, Scalarization, ScalarizedModel, certify, certify_losses
 from fairfront.risks import LOSSES, Array, GroupRisks, encode_labels
@@ -174,15 +174,16 @@ def pareto_certificate(
     coefficients = _coefficients(final, matrix.shape[1])
     # A linear model without a constant is compared with models without one.
     intercept = bool(getattr(final, "fit_intercept", True)) or (coefficients is not None and coefficients[0] != 0.0)
-    risks = GroupRisks(
-        score_columns(matrix, intercept),
-        labels,
-        ids,
-        loss=loss,
-        l2=penalty,
-        intercept=0 if intercept else None,
-        penalize_intercept=not free,
-    )
+    with small_groups_by_name(names, ids):
+        risks = GroupRisks(
+            score_columns(matrix, intercept),
+            labels,
+            ids,
+            loss=loss,
+            l2=penalty,
+            intercept=0 if intercept else None,
+            penalize_intercept=not free,
+        )
     if coefficients is None:
         certificate = certify_losses(risks, _mean_losses(final, rows, risks))
     else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import warnings
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +15,13 @@ from numpy.typing import NDArray
 
 from fairfront.datasets.groups import Partition, merge
 from fairfront.errors import ArgumentError
+from fairfront.risks import SmallGroupWarning
 
-__all__ = ["SensitiveGroups", "sensitive_groups"]
+__all__ = ["SensitiveGroups", "sensitive_groups", "small_groups_by_name"]
 
 _JOIN = " & "
+# Groups with fewer rows are used, with a warning that names them.
+_FEW_ROWS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +123,35 @@ def sensitive_groups(
     number = np.zeros(len(cells), dtype=np.int64)
     number[ids] = merged.ids
     return SensitiveGroups(tuple(table), cells, number, merged.names), merged.ids
+
+
+@contextmanager
+def small_groups_by_name(names: tuple[str, ...], ids: NDArray[np.int64], *, stacklevel: int = 3) -> Iterator[None]:
+    """Warn of groups with few rows by name, and keep the risks made inside from warning of them by number.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the groups (S).
+    ids : array of shape (n,)
+        Group of each row. A single group is never small.
+    stacklevel : int, default 3
+        As of :func:`warnings.warn`, counted from the caller.
+
+    Warns
+    -----
+    SmallGroupWarning
+        For groups of fewer than 5 rows, with their sizes.
+    """
+    sizes = np.bincount(ids, minlength=len(names))
+    small = np.flatnonzero(sizes < _FEW_ROWS)
+    if len(small) and len(names) > 1:
+        listed = ", ".join(f"{names[a]!r} ({sizes[a]})" for a in small[:5]) + (", ..." if len(small) > 5 else "")
+        message = f"sensitive_features: groups with few rows, and how many: {listed} (n_groups=... merges small groups)"
+        warnings.warn(message, SmallGroupWarning, stacklevel=stacklevel + 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SmallGroupWarning)
+        yield
 
 
 def _name(cell: tuple[Hashable, ...]) -> str:

@@ -32,7 +32,7 @@ from fairfront.bilevel import (
 )
 from fairfront.errors import ArgumentError, unknown_name
 from fairfront.estimators.certificate import ModelCertificate, pareto_certificate, stored_certificate
-from fairfront.estimators.groups import SensitiveGroups, sensitive_groups
+from fairfront.estimators.groups import SensitiveGroups, sensitive_groups, small_groups_by_name
 from fairfront.estimators.tables import checked_features, score_columns
 from fairfront.metrics import BoundMetric, Metric
 from fairfront.pareto import (
@@ -43,12 +43,9 @@ from fairfront.pareto import (
     simplex_weights,
     uniform_weights,
 )
-from fairfront.risks import LOSSES, Array, GroupRisks, SmallGroupWarning, encode_labels
+from fairfront.risks import LOSSES, Array, GroupRisks, encode_labels
 
 __all__ = ["SOLVERS", "FairParetoClassifier", "FairParetoRegressor"]
-
-# Groups with fewer rows are used, with a warning that names them.
-_FEW_ROWS = 5
 
 
 @dataclass(frozen=True)
@@ -92,9 +89,7 @@ class _FairPareto(BaseEstimator):
             groups, ids = SensitiveGroups((), ((),), np.zeros(1, dtype=np.int64), ("all",)), np.zeros(len(y), dtype=int)
         else:
             groups, ids = sensitive_groups(sensitive_features, len(y), self.n_groups)
-        _warn_of_small_groups(groups, np.bincount(ids))
-        with warnings.catch_warnings(), _in_the_users_words():
-            warnings.simplefilter("ignore", SmallGroupWarning)
+        with small_groups_by_name(groups.names, ids, stacklevel=4), _in_the_users_words():
             risks = GroupRisks(
                 rows,
                 y,
@@ -498,14 +493,6 @@ def _targets(y: Any, rows: Array) -> Array:
     if not np.isfinite(targets).all():
         raise ArgumentError("y", "Input contains NaN or infinity", "drop those rows first")
     return targets
-
-
-def _warn_of_small_groups(groups: SensitiveGroups, sizes: np.ndarray) -> None:
-    small = np.flatnonzero(sizes < _FEW_ROWS)
-    if len(small) and len(groups.names) > 1:
-        listed = ", ".join(f"{groups.names[a]!r} ({sizes[a]})" for a in small[:5]) + (", ..." if len(small) > 5 else "")
-        message = f"sensitive_features: groups with few rows, and how many: {listed} (n_groups=... merges small groups)"
-        warnings.warn(message, SmallGroupWarning, stacklevel=4)
 
 
 def _bound(metric: Metric, risks: GroupRisks, groups: SensitiveGroups) -> BoundMetric:
