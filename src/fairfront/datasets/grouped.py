@@ -42,6 +42,8 @@ class GroupedData:
         The attributes whose intersections are the groups.
     digest : str
         SHA-256 of the file that the rows come from, in hexadecimal.
+    report : tuple of str
+        What was done to a user's own rows, a sentence each; empty for a data set of the registry, whose datasheet says.
     """
 
     name: str
@@ -56,6 +58,7 @@ class GroupedData:
     test: NDArray[np.int64]
     sensitive: tuple[str, ...]
     digest: str
+    report: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:

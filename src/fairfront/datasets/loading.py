@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -19,7 +20,7 @@ from fairfront.datasets.splits import stratified_split
 from fairfront.datasets.tables import table
 from fairfront.errors import ArgumentError
 
-__all__ = ["assemble", "check_values", "load"]
+__all__ = ["assemble", "check_seed", "check_test_size", "check_values", "load"]
 
 
 def load(
@@ -75,7 +76,7 @@ def load(
     """
     dataset = info(name)
     attributes = rebin(_attributes(dataset, sensitive), bins)
-    test_size, seed = _check_test_size(test_size), _check_seed(seed)
+    test_size, seed = check_test_size(test_size), check_seed(seed)
     rows = table(dataset, as_published=as_published)
     if as_published:
         return _published(dataset, attributes, rows, test_size, seed, 2 if groups is None else groups)
@@ -117,6 +118,8 @@ def assemble(
     test_size: float,
     seed: int,
     keep_sensitive: bool = True,
+    digest: str | None = None,
+    report: Iterable[str] = (),
 ) -> GroupedData:
     """Split, encode and standardise a task's rows once they are cut into groups.
 
@@ -132,6 +135,8 @@ def assemble(
         Their groups.
     test_size, seed, keep_sensitive
         As for `load`.
+    digest, report
+        As in the result; the digest is by default that of the registry.
 
     Returns
     -------
@@ -149,7 +154,8 @@ def assemble(
     _check_groups(dataset, groups, table.target, train, test)
     dropped = [] if keep_sensitive else [column for attribute in attributes for column in attribute.columns]
     encoded = one_hot(table.features.drop(columns=dropped))
-    return _grouped(dataset, attributes, table, groups, encoded, train, test)
+    made = _grouped(dataset, attributes, table, groups, encoded, train, test, digest)
+    return dataclasses.replace(made, report=tuple(report))
 
 
 def _published(
@@ -172,6 +178,7 @@ def _grouped(
     encoded: pd.DataFrame,
     train: NDArray[np.int64],
     test: NDArray[np.int64],
+    digest: str | None = None,
 ) -> GroupedData:
     return GroupedData(
         name=dataset.name,
@@ -185,7 +192,7 @@ def _grouped(
         train=train,
         test=test,
         sensitive=tuple(attribute.name for attribute in attributes),
-        digest=dataset.sha256,
+        digest=dataset.sha256 if digest is None else digest,
     )
 
 
@@ -200,13 +207,15 @@ def _attributes(dataset: DatasetInfo, sensitive: str | Sequence[str]) -> tuple[A
     return attributes
 
 
-def _check_test_size(test_size: float) -> float:
+def check_test_size(test_size: float) -> float:
+    """Return the share of the test rows once it is seen to be one."""
     if isinstance(test_size, bool) or not isinstance(test_size, numbers.Real) or not 0 <= test_size < 1:
         raise ArgumentError("test_size", f"not a share of the rows: {test_size!r}", "a number in [0, 1)")
     return float(test_size)
 
 
-def _check_seed(seed: int) -> int:
+def check_seed(seed: int) -> int:
+    """Return the seed once it is seen to be one."""
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
         raise ArgumentError("seed", f"not a seed: {seed!r}", "a whole number, at least 0")
     return int(seed)
