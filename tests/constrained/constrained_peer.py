@@ -11,7 +11,24 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from constrained_problem import CONFIGURATIONS, FIRST, KEPT, LAMBDA, PENALTY, SETTINGS, STEPS, Problem
+from constrained_problem import CONFIGURATIONS, ETA, FIRST, KEPT, LAMBDA, PENALTY, RHOS, SETTINGS, STEPS, Problem
+
+
+def augmented(rho):
+    from humancompatible.train.dual_optim import ALM
+
+    problem = Problem()
+    primal = torch.optim.Adam(problem.parameters, lr=SETTINGS["lr"])
+    dual = ALM(m=6, lr=ETA, penalty=rho, dual_range=(0.0, LAMBDA[1]), init_duals=0.0, is_ineq=True)
+    kept = []
+    for step in range(STEPS):
+        primal.zero_grad()
+        loss, constraints = problem.evaluate(step)
+        dual.forward_update(loss, constraints).backward()
+        primal.step()
+        if step + 1 in KEPT:
+            kept.append(problem.snapshot(dual.duals))
+    return np.array(kept)
 
 
 def trajectory(rule, phi, mu):
@@ -50,6 +67,6 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
-    np.savez_compressed(
-        sys.argv[1], **{f"{rule}-{phi}-{mu:g}": trajectory(rule, phi, mu) for rule, phi, mu in CONFIGURATIONS}
-    )
+    record = {f"{rule}-{phi}-{mu:g}": trajectory(rule, phi, mu) for rule, phi, mu in CONFIGURATIONS}
+    record |= {f"augmented-{rho:g}": augmented(rho) for rho in RHOS}
+    np.savez_compressed(sys.argv[1], **record)

@@ -10,6 +10,8 @@ SETTINGS = {"gamma": 0.9, "kappa": 0.5, "rho": 1.5, "delta": 0.5, "lr": 0.01}
 # The constraints bind from the start, so that multipliers, penalties and both branches of phi are all exercised.
 LAMBDA, PENALTY, FIRST = (1e-4, 100.0), (0.02, 0.2), 0.5
 EPSILON = 0.05
+# Of the augmented Lagrangian.
+ETA, RHOS = 0.05, (0.0, 0.7)
 
 
 class Problem:
@@ -35,7 +37,7 @@ class Problem:
         rates = torch.stack([torch.sigmoid(logits)[groups == group].mean() for group in range(3)])
         return loss, torch.stack([rates[i] - rates[j] - EPSILON for i, j in self.pairs])
 
-    def snapshot(self, multipliers, penalties):
+    def snapshot(self, *duals):
         """Everything that moves, in one vector."""
         parts = [p.detach().reshape(-1) for p in self.parameters]
-        return torch.cat([*parts, multipliers.detach().reshape(-1), penalties.detach().reshape(-1)]).numpy().copy()
+        return torch.cat([*parts, *(dual.detach().reshape(-1) for dual in duals)]).numpy().copy()

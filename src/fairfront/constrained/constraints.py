@@ -41,7 +41,7 @@ __all__ = [
 Scale = float | Literal["epsilon"]
 
 # Up to this many entries a matrix of averages is quicker than a reduction by groups.
-_DENSE = 2**16
+_DENSE = 2**13
 
 
 class Constraints(Protocol):

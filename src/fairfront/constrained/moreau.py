@@ -25,6 +25,8 @@ __all__ = ["Base", "Params", "Primal"]
 Base = Callable[..., Optimizer]
 Params = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
+# A model that was moved out of its buffer is noticed within so many steps: looking costs as much as a kernel.
+_EVERY = 16
 # Elementwise base optimisers, for which one long vector is the same as its pieces.
 _ELEMENTWISE = ("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "ASGD", "Rprop")
 
@@ -220,6 +222,7 @@ class _Buffer:
         self.gradient = torch.zeros_like(values)
         self.views: list[Tensor] = []
         self.addresses: list[int] = []
+        self.calls = 0
         start = 0
         for tensor in tensors:
             end = start + tensor.numel()
@@ -240,19 +243,25 @@ class _Buffer:
                 tensor.grad = view
 
     def settle(self) -> None:
-        for tensor, view, address in zip(self.tensors, self.views, self.addresses):
+        for tensor, view in zip(self.tensors, self.views):
             if tensor.grad is not view:
                 with torch.no_grad():
                     view.zero_() if tensor.grad is None else view.copy_(tensor.grad)
                 tensor.grad = view
+        if self.calls % _EVERY == 0:
+            self.check_addresses()
+        self.calls += 1
+        if self.values.grad is not self.gradient:
+            self.values.grad = self.gradient
+
+    def check_addresses(self) -> None:
+        for tensor, address in zip(self.tensors, self.addresses):
             if tensor.data_ptr() != address:
                 raise ArgumentError(
                     "params",
                     "were moved or replaced after they were laid into one buffer",
                     "move the model first, then make the optimiser, or flat=False",
                 )
-        if self.values.grad is not self.gradient:
-            self.values.grad = self.gradient
 
 
 _OPTIONAL = inspect.Parameter("closure", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
