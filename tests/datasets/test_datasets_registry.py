@@ -28,7 +28,7 @@ def test_names():
     )
     assert {name for name in names() if not info(name).survey} == set(TASKS)
     assert {name for name in names() if info(name).survey} == set(acs.PROBLEMS)
-    assert set(files()) == set(RAW) | {"acs"}
+    assert set(files()) == set(RAW) | {"acs", "cifar10", "cifar100"}
 
 
 def test_the_acs_sample_is_named_as_what_it_is():

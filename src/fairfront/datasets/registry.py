@@ -9,13 +9,26 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from fairfront import paths
 from fairfront.datasets.places import find, sha256
 from fairfront.errors import ArgumentError, DataError, unknown_name
 
-__all__ = ["Address", "Attribute", "DatasetInfo", "FileInfo", "RawFile", "Survey", "files", "info", "names"]
+__all__ = [
+    "Address",
+    "Attribute",
+    "DatasetInfo",
+    "FileInfo",
+    "ImageInfo",
+    "RawFile",
+    "Survey",
+    "files",
+    "image_info",
+    "image_names",
+    "info",
+    "names",
+]
 
 
 @dataclass(frozen=True)
@@ -250,6 +263,29 @@ class DatasetInfo:
         raise unknown_name("sensitive", name, (attribute.name for attribute in self.sensitive))
 
 
+@dataclass(frozen=True)
+class ImageInfo:
+    """An image set that `load_images` can return.
+
+    Attributes
+    ----------
+    name, title : str
+        The name that `load_images` takes, and what a caption calls it.
+    classes : int
+        How many classes it has.
+    notice : str
+        What a reader must be told wherever the set appears.
+    file : FileInfo or None
+        Where it comes from; None for a stand-in that needs no file.
+    """
+
+    name: str
+    title: str
+    classes: int
+    notice: str
+    file: FileInfo | None = None
+
+
 def names(*, embedded: bool = False) -> tuple[str, ...]:
     """Return the names of the data sets that `load` takes, in the registry's order.
 
@@ -307,12 +343,34 @@ def _of_survey(family: DatasetInfo, survey: Survey, parts: list[str]) -> Dataset
     )
 
 
+def image_names() -> tuple[str, ...]:
+    """Return the names of the image sets that `load_images` takes."""
+    return tuple(_registry()[2])
+
+
+def image_info(name: str) -> ImageInfo:
+    """Return what the registry says of an image set.
+
+    Raises
+    ------
+    ArgumentError
+        There is no image set of that name; the message gives the nearest ones.
+    """
+    known = _registry()[2]
+    if not isinstance(name, str) or name not in known:
+        raise unknown_name("name", name, known)
+    return known[name]
+
+
 def files(*, embedded: bool = False) -> Mapping[str, FileInfo]:
     """Return every table by its key, or only the embedded ones."""
     return {name: file for name, file in _registry()[0].items() if file.embedded or not embedded}
 
 
-def _registry() -> tuple[Mapping[str, FileInfo], Mapping[str, DatasetInfo]]:
+Registry: TypeAlias = tuple[Mapping[str, FileInfo], Mapping[str, DatasetInfo], Mapping[str, ImageInfo]]
+
+
+def _registry() -> Registry:
     path = paths.data() / "registry.toml"
     try:
         return _parse(path, path.stat().st_mtime_ns)
@@ -323,11 +381,12 @@ def _registry() -> tuple[Mapping[str, FileInfo], Mapping[str, DatasetInfo]]:
 
 
 @functools.lru_cache(maxsize=4)
-def _parse(path: Path, mtime_ns: int) -> tuple[Mapping[str, FileInfo], Mapping[str, DatasetInfo]]:
+def _parse(path: Path, mtime_ns: int) -> Registry:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     known = {name: _file(name, table, path.parent) for name, table in content["files"].items()}
     surveys = {name: _survey(table) for name, table in content.get("surveys", {}).items()}
-    return known, {name: _dataset(name, table, known, surveys) for name, table in content["datasets"].items()}
+    datasets = {name: _dataset(name, table, known, surveys) for name, table in content["datasets"].items()}
+    return known, datasets, {name: _image(name, table, known) for name, table in content.get("images", {}).items()}
 
 
 def _raw(table: dict[str, Any]) -> RawFile:
@@ -348,6 +407,11 @@ def _file(name: str, table: dict[str, Any], folder: Path) -> FileInfo:
         raw=raw,
         **table,
     )
+
+
+def _image(name: str, table: dict[str, Any], known: Mapping[str, FileInfo]) -> ImageInfo:
+    file = known[table.pop("file")] if "file" in table else None
+    return ImageInfo(name=name, file=file, **table)
 
 
 def _sha256(raw: tuple[RawFile, ...]) -> str:
