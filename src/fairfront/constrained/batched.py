@@ -33,7 +33,7 @@ __all__ = ["BatchedResult", "Job", "StackedMLP", "StackedTraining", "train_batch
 Parameters: TypeAlias = SPBMParameters | SSLALMParameters | PenalizedParameters
 Array: TypeAlias = NDArray[np.float64]
 
-_EVALUATION_ROWS = 2048
+_EVALUATION_ROWS = 256  # the activations of a stack then stay in the cache
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -742,7 +742,7 @@ def _resumed(
 
 def train_mlp(
     rows: Rows,
-    constraint: PairwiseGroups,
+    constraint: Constraints,
     *,
     parameters: MethodParameters,
     lr: float,
@@ -761,8 +761,8 @@ def train_mlp(
     ----------
     rows : Rows
         The training rows.
-    constraint : PairwiseGroups
-        The constraints.
+    constraint : family of constraints
+        The constraints, of the logits.
     parameters : SPBMParameters, SSLALMParameters, SSwParameters or PenalizedParameters
         The method; `PenalizedParameters` with ``beta=0`` is plain Adam.
     lr : float
@@ -794,7 +794,7 @@ def train_mlp(
         rows.groups,
         batch_size,
         generator=generator,
-        n_groups=constraint.n_groups,
+        n_groups=getattr(constraint, "n_groups", None),
         epoch=epoch,
         device=rows.X.device,
     )
