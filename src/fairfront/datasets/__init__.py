@@ -1,5 +1,6 @@
 """Real data in, rows ready for a model out: ``load("acs2012-employment", sensitive=["gender"])``."""
 
+from fairfront.datasets.conversion import Converted, convert
 from fairfront.datasets.grouped import GroupedData
 from fairfront.datasets.images import ImageData, load_images
 from fairfront.datasets.loading import load
@@ -14,15 +15,18 @@ from fairfront.datasets.registry import (
     info,
     names,
 )
+from fairfront.datasets.synthetic import synthetic_acs
 
 __all__ = [
     "Attribute",
+    "Converted",
     "DatasetInfo",
     "FileInfo",
     "GroupedData",
     "ImageData",
     "ImageInfo",
     "LeakWarning",
+    "convert",
     "from_frame",
     "image_info",
     "image_names",
@@ -30,4 +34,5 @@ __all__ = [
     "load",
     "load_images",
     "names",
+    "synthetic_acs",
 ]

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from fairfront.errors import ArgumentError, DataError, OutputError
+from fairfront.scratch import Scratch
 
 __all__ = ["Block", "MemoryRows", "ParquetRows", "Reducible", "RowSource", "write_blocks"]
 
@@ -74,11 +75,14 @@ class RowSource(ABC):
         Where each group begins, and n.
     n_features : int
         Columns d.
+    scratch : Scratch
+        Vectors of length n for numbers a row.
     """
 
     def __init__(self, y: Array, group_sizes: NDArray[np.int64], n_features: int) -> None:
         self.y, self.group_sizes, self.n_features = y, group_sizes, n_features
         self.offsets: NDArray[np.int64] = np.concatenate([[0], np.cumsum(group_sizes)]).astype(np.int64)
+        self.scratch = Scratch()
         self._step = int(np.clip(_BLOCK_BYTES // (8 * n_features), 64, 8192))
         self._spans: dict[tuple[int, int], list[tuple[slice, slice, list[tuple[int, slice]]]]] = {}
 
@@ -96,6 +100,10 @@ class RowSource(ABC):
         for first, X in self.pieces():
             for rows, within, groups in self._divided(first, first + X.shape[1]):
                 yield Block(rows, X[:, within], self.y[rows], groups)
+
+    def block(self) -> Array:
+        """Return an array that a block's features fit into, shape (d, m)."""
+        return np.empty((self.n_features, min(self._step, len(self.y))))
 
     def _divided(self, first: int, last: int) -> list[tuple[slice, slice, list[tuple[int, slice]]]]:
         """Return the blocks of a piece: which rows, where in the piece, and where each group is. Found once."""

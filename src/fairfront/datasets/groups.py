@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairfront.datasets.registry import Attribute
 from fairfront.errors import ArgumentError, DataError
 
-__all__ = ["MOST_GROUPS", "Partition", "categorise", "merge", "partition", "rebin"]
+__all__ = ["MOST_GROUPS", "Partition", "categorise", "cut", "merge", "merged", "partition", "rebin"]
 
 #: The largest number of groups that cells are merged to.
 MOST_GROUPS = 36
@@ -137,9 +137,36 @@ def merge(cells: Partition, groups: int) -> Partition:
     ArgumentError
         `groups` is out of range, or larger than the number of cells with rows.
     """
+    number, names = merged(cells.sizes, cells.names, groups)
+    return Partition(number[cells.ids], names)
+
+
+def merged(sizes: NDArray[np.int64], names: Sequence[str], groups: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return where `merge` puts each cell, known by its size alone, and the groups' names.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64, shape (C,)
+        Rows of each cell.
+    names : sequence of str
+        The cells' names (C).
+    groups : int
+        How many to leave, from 2 to 36.
+
+    Returns
+    -------
+    number : ndarray of int64, shape (C,)
+        The group of each cell; 0 for a cell without rows.
+    names : tuple of str
+        The groups' names.
+
+    Raises
+    ------
+    ArgumentError
+        `groups` is out of range, or larger than the number of cells with rows.
+    """
     if isinstance(groups, bool) or not isinstance(groups, numbers.Integral) or not 2 <= groups <= MOST_GROUPS:
         raise ArgumentError("groups", f"not a number of groups: {groups!r}", f"a whole number from 2 to {MOST_GROUPS}")
-    sizes = cells.sizes
     filled = np.flatnonzero(sizes)
     if groups > len(filled):
         problem = f"{groups} groups cannot be made of {len(filled)} cells with rows"
@@ -154,8 +181,7 @@ def merge(cells: Partition, groups: int) -> Partition:
     number = np.zeros(len(sizes), dtype=np.int64)
     for position, group in enumerate(members):
         number[list(group)] = position
-    names = (_JOIN_CELLS.join(cells.names[cell] for cell in group) for group in members)
-    return Partition(number[cells.ids], tuple(names))
+    return number, tuple(_JOIN_CELLS.join(names[cell] for cell in group) for group in members)
 
 
 def rebin(attributes: Sequence[Attribute], bins: Mapping[str, Iterable[float]] | None) -> tuple[Attribute, ...]:

@@ -75,7 +75,7 @@ def load(
         where to put it by hand.
     """
     dataset = info(name)
-    attributes = rebin(_attributes(dataset, sensitive), bins)
+    attributes = rebin(dataset.chosen(sensitive), bins)
     test_size, seed = check_test_size(test_size), check_seed(seed)
     rows = table(dataset, as_published=as_published)
     if as_published:
@@ -194,17 +194,6 @@ def _grouped(
         sensitive=tuple(attribute.name for attribute in attributes),
         digest=dataset.sha256 if digest is None else digest,
     )
-
-
-def _attributes(dataset: DatasetInfo, sensitive: str | Sequence[str]) -> tuple[Attribute, ...]:
-    asked = [sensitive] if isinstance(sensitive, str) else list(sensitive) if isinstance(sensitive, Iterable) else []
-    if not asked:
-        known = ", ".join(attribute.name for attribute in dataset.sensitive)
-        raise ArgumentError("sensitive", f"no attributes: {sensitive!r}", f"at least one of: {known}")
-    attributes = tuple(dataset.attribute(name) for name in asked)
-    if len(set(attributes)) < len(attributes):
-        raise ArgumentError("sensitive", f"an attribute twice: {', '.join(asked)}", "each attribute once")
-    return attributes
 
 
 def check_test_size(test_size: float) -> float:

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -261,6 +261,25 @@ class DatasetInfo:
             if attribute.name == name:
                 return attribute
         raise unknown_name("sensitive", name, (attribute.name for attribute in self.sensitive))
+
+    def chosen(self, sensitive: str | Sequence[str]) -> tuple[Attribute, ...]:
+        """Return the sensitive attributes of these names, in their order.
+
+        Raises
+        ------
+        ArgumentError
+            There is none, one is not an attribute of this data set, or one comes twice.
+        """
+        asked = (
+            [sensitive] if isinstance(sensitive, str) else list(sensitive) if isinstance(sensitive, Iterable) else []
+        )
+        if not asked:
+            known = ", ".join(attribute.name for attribute in self.sensitive)
+            raise ArgumentError("sensitive", f"no attributes: {sensitive!r}", f"at least one of: {known}")
+        attributes = tuple(self.attribute(name) for name in asked)
+        if len(set(attributes)) < len(attributes):
+            raise ArgumentError("sensitive", f"an attribute twice: {', '.join(asked)}", "each attribute once")
+        return attributes
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from fairfront.datasets.sources.base import Table
 from fairfront.errors import DataError
 
-__all__ = ["PROBLEMS", "attributes", "columns", "features", "read_persons", "select", "table"]
+__all__ = ["PROBLEMS", "attributes", "columns", "features", "lots", "read_persons", "select", "table"]
 
 #: Task -> name of its definition in folktables.
 PROBLEMS: Mapping[str, str] = {
@@ -144,10 +144,7 @@ def table(states: Mapping[int, Path], task: str) -> Table:
     """
     blocks, labels = [], []
     for number, path in states.items():
-        for frame in read_persons(path, task):
-            if (frame[STATE] != number).any():
-                raise DataError(f"{path}: holds persons of another state than number {number}")
-            block, label = select(frame, task)
+        for block, label in _selected(path, number, task):
             blocks.append(block)
             labels.append(label)
     rows = sum(map(len, blocks))
@@ -165,6 +162,28 @@ def table(states: Mapping[int, Path], task: str) -> Table:
     # An array on its own for each column, in one piece with the others: pandas neither copies nor joins them.
     frame = pd.DataFrame({name: pd.Series(column, copy=False) for name, column in zip(names, values, strict=True)})
     return Table(features=frame, target=np.concatenate(labels), attributes=attributes(frame))
+
+
+def lots(path: Path, state: int, task: str) -> Iterator[Table]:
+    """Yield a task's rows of one state lot by lot, as `table` has them all.
+
+    Raises
+    ------
+    DataError
+        As for `table`.
+    """
+    for block, label in _selected(path, state, task):
+        frame = pd.DataFrame(block, columns=features(task))
+        yield Table(features=frame, target=label, attributes=attributes(frame))
+
+
+def _selected(path: Path, state: int, task: str) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float64]]]:
+    for frame in read_persons(path, task):
+        if (frame[STATE] != state).any():
+            raise DataError(f"{path}: holds persons of another state than number {state}")
+        block, label = select(frame, task)
+        if len(label):
+            yield block, label
 
 
 def attributes(features: pd.DataFrame) -> pd.DataFrame:
