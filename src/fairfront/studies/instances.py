@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
 from fairfront.datasets import GroupedData, info, load
+from fairfront.datasets.groups import MOST_GROUPS as _MOST_GROUPS
 from fairfront.errors import ArgumentError
 
-__all__ = ["Instance", "Unfit", "loaded", "partitions"]
+__all__ = ["Instance", "Unfit", "expanded", "loaded", "partitions"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,35 @@ class Unfit:
     reason: str
 
 
+def expanded(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of data sets with the stars of surveys filled in.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Data sets; ``NAME/YEAR/*`` stands for every state of a survey in a year, ``NAME/*/*`` for every state and year.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown data set, or a star where there is no survey.
+    """
+    return tuple(dict.fromkeys(name for word in names for name in _expanded(word)))
+
+
+def _expanded(word: str) -> Iterator[str]:
+    base, *parts = word.split("/")
+    if "*" not in parts:
+        yield info(word).name
+        return
+    survey = info(base).survey
+    if survey is None or len(parts) != 2:
+        raise ArgumentError("data", f"{word!r} is no survey's years and places", "NAME/YEAR/* or NAME/*/* of a survey")
+    for year in survey.years if parts[0] == "*" else (parts[0],):
+        for place in survey.states if parts[1] == "*" else (parts[1],):
+            yield info(f"{base}/{year}/{place}").name
+
+
 def partitions(names: Iterable[str], *, most_attributes: int = 2) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return every partition of some data sets: each sensitive attribute, and the intersections of several.
 
@@ -100,7 +132,7 @@ def partitions(names: Iterable[str], *, most_attributes: int = 2) -> tuple[tuple
 
 
 def loaded(
-    instances: Iterable[Instance], *, test_size: float = 0.3, least_rows: int = 1
+    instances: Iterable[Instance], *, test_size: float = 0.3, least_rows: int = 1, merge: bool = False
 ) -> Iterator[tuple[Instance, GroupedData | Unfit]]:
     """Yield each instance with its rows, or with the reason why it cannot be used.
 
@@ -112,6 +144,9 @@ def loaded(
         Share of the test rows.
     least_rows : int, default 1
         Least size of a group, training and test rows together: in a smaller one a risk says little.
+    merge : bool, default False
+        Whether the smallest cells of an instance that cannot be used are merged to half as many groups, and to half
+        of those, as long as three or more are left; the instance that is yielded says to how many.
 
     Raises
     ------
@@ -119,15 +154,25 @@ def loaded(
         If a data set is absent or damaged; the message says what to fetch.
     """
     for instance in instances:
-        try:
-            data = instance.load(test_size)
-        except ArgumentError as error:
-            yield instance, Unfit(instance, str(error))
-            continue
-        smallest = int(data.group_sizes.argmin())
-        rows = int(data.group_sizes[smallest])
-        if rows < least_rows:
-            reason = f"{rows} rows in the group {data.group_names[smallest]!r}, fewer than {least_rows}"
-            yield instance, Unfit(instance, reason)
-        else:
-            yield instance, data
+        found: GroupedData | Unfit = _loaded(instance, test_size, least_rows)
+        used = instance
+        if merge and isinstance(found, Unfit):
+            levels = {attribute.name: len(attribute.levels) for attribute in info(instance.data).sensitive}
+            groups = min(math.prod(levels[name] for name in instance.sensitive), 2 * _MOST_GROUPS) // 2
+            while groups >= 3 and isinstance(found, Unfit):
+                used = dataclasses.replace(instance, groups=groups)
+                found, groups = _loaded(used, test_size, least_rows), groups // 2
+            used = instance if isinstance(found, Unfit) else used
+        yield used, found
+
+
+def _loaded(instance: Instance, test_size: float, least_rows: int) -> GroupedData | Unfit:
+    try:
+        data = instance.load(test_size)
+    except ArgumentError as error:
+        return Unfit(instance, str(error))
+    smallest = int(data.group_sizes.argmin())
+    rows = int(data.group_sizes[smallest])
+    if rows >= least_rows:
+        return data
+    return Unfit(instance, f"{rows} rows in the group {data.group_names[smallest]!r}, fewer than {least_rows}")

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairfront import metrics
-from fairfront.datasets import GroupedData, info, names
+from fairfront.datasets import GroupedData, info
 from fairfront.errors import ArgumentError
 from fairfront.pareto import Front, trace, two_group_weights
 from fairfront.plotting import FRONT, STRATEGIES, mark_strategies, panels, style
@@ -46,16 +46,12 @@ def _metric_names() -> tuple[str, ...]:
     return metrics.names()
 
 
-def _data_names() -> tuple[str, ...]:
-    return tuple(name for name in names() if info(name).task == "classification")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Parameters(StudyParameters):
     """What the study can be told; ``fairfront describe two_groups`` shows the same in a table."""
 
     data: tuple[str, ...] | None = field(
-        default=None, metadata=meta(help="data sets; the figure shows the first three", choices=_data_names)
+        default=None, metadata=meta(help="data sets; the figure shows the first three")
     )
     metric: tuple[str, ...] | None = field(
         default=None, metadata=meta(help="unfairness metrics; the figure shows the first three", choices=_metric_names)
@@ -81,6 +77,8 @@ class Parameters(StudyParameters):
             if values is not None and (len(set(values)) != len(values) or not values):
                 raise ArgumentError(name, f"must name each once, got {', '.join(values) or 'none'}")
         for name in self.data or ():
+            if info(name).task != "classification":
+                raise ArgumentError("data", f"{name} is no classification task", "another data set")
             attribute = info(name).attribute(self.sensitive)
             if len(attribute.levels) != 2:
                 raise ArgumentError(
