@@ -30,8 +30,8 @@ Array = NDArray[np.float64]
 
 # Groups with fewer rows are used, with a warning: their risk is that of a handful of people.
 _SMALL_GROUP = 5
-# Columns of a block that a Hessian takes at once: measured best at 2048 rows of 17 columns.
-_OUTER_BYTES = 1 << 18
+# Multiplications that a matrix product for a Hessian takes at once: OpenBLAS is twice as fast up to a million.
+_PRODUCT_SIZE = 900_000
 # Hessians are kept group by group up to this many numbers (32 MB), else only their weighted sum is formed.
 _GROUP_HESSIANS = 4_000_000
 
@@ -72,7 +72,9 @@ def _logistic_terms(z: Array, y: Array) -> tuple[Array, Array]:
         np.exp(p, out=p)
     p += 1.0
     np.reciprocal(p, out=p)
-    return p - y, p - p * p
+    slope = p - y
+    p -= p * p
+    return slope, p
 
 
 def _squared_hinge(z: Array, y: Array) -> Array:
@@ -485,45 +487,49 @@ class _FirstOrder:
 
 def _first_order(source: RowSource, loss: Loss, w: Array, *, hessians: bool) -> _FirstOrder:
     (n, d), n_groups = source.shape, len(source.group_sizes)
-    scores, curvatures, gradients = np.empty(n), np.empty(n), np.zeros((n_groups, d))
-    sums = np.zeros((n_groups, d, d)) if hessians else None
+    scores, curvatures, gradients = source.scratch.take(n), source.scratch.take(n), np.zeros((n_groups, d))
+    sums, scaled = (np.zeros((n_groups, d, d)), source.block()) if hessians else (None, None)
     for rows, X, y, groups in source.blocks():
-        z = np.dot(w, X, out=scores[rows])
-        slope, curvature = loss.terms(z, y)
-        curvatures[rows] = curvature
+        z = np.matmul(w, X, out=scores[rows])  # twice as fast as np.dot with out
+        slope, curvatures[rows] = loss.terms(z, y)
         for group, part in groups:
             gradients[group] += X[:, part] @ slope[part]
-            if sums is not None:
-                _add_outer_products(sums[group], X[:, part], curvature[part])
+        if sums is not None and scaled is not None:
+            _add_outer_products(sums, X, curvatures[rows], groups, scaled)
     return _FirstOrder(scores, curvatures, gradients, sums)
 
 
 def _curvatures(source: RowSource, curvature: Array, shares: Array | None = None) -> _Total:
     """Return each group's sum of curvature times x x', or their sum weighted by ``shares``."""
     d = source.n_features
-    total = np.zeros((len(source.group_sizes), d, d)) if shares is None else np.zeros((1, d, d))
+    total, scaled = np.zeros((len(source.group_sizes) if shares is None else 1, d, d)), source.block()
     for rows, X, _, groups in source.blocks():
         here = curvature[rows]
-        for group, part in groups:
-            if shares is None:
-                _add_outer_products(total[group], X[:, part], here[part])
-            else:
-                _add_outer_products(total[0], X[:, part], shares[group] * here[part])
+        if shares is None:
+            _add_outer_products(total, X, here, groups, scaled)
+        else:
+            weights = np.concatenate([shares[group] * here[part] for group, part in groups])
+            _add_outer_products(total, X, weights, [(0, slice(0, X.shape[1]))], scaled)
     return _Total(total if shares is None else total[0])
 
 
-def _add_outer_products(total: Array, X: Array, curvature: Array) -> None:
-    """Add X diag(curvature) X' to ``total``; in steps, so that X and its scaled copy share the cache."""
-    step = max(64, _OUTER_BYTES // (8 * X.shape[0]))
-    for i in range(0, X.shape[1], step):
-        part = X[:, i : i + step]
-        total += (part * curvature[i : i + step]) @ part.T
+def _add_outer_products(
+    total: Array, X: Array, curvature: Array, groups: list[tuple[int, slice]], scaled: Array
+) -> None:
+    """Add X diag(curvature) X' over each group's part of a block to that group's total, by way of ``scaled``."""
+    scaled = np.multiply(X, curvature, out=scaled[:, : X.shape[1]])
+    step = max(64, _PRODUCT_SIZE // X.shape[0] ** 2)
+    for group, part in groups:
+        for i in range(part.start, part.stop, step):
+            some = slice(i, min(i + step, part.stop))
+            total[group] += scaled[:, some] @ X[:, some].T
 
 
 def _curvature_products(source: RowSource, curvature: Array, x: Array) -> _Total:
     total = np.zeros((len(source.group_sizes), source.n_features))
     for rows, X, _, groups in source.blocks():
-        along = (x @ X) * curvature[rows]
+        along = x @ X
+        along *= curvature[rows]
         for group, part in groups:
             total[group] += X[:, part] @ along[part]
     return _Total(total)

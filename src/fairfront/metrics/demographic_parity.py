@@ -9,6 +9,7 @@ from typing import ClassVar
 from fairfront.metrics.base import BoundMetric, FloatArray, Metric
 from fairfront.metrics.smooth import MODULUS_FLOOR, checked_positive, sigmoid, smooth_max, smooth_modulus
 from fairfront.metrics.sums import GroupSums
+from fairfront.scratch import Scratch
 
 __all__ = ["DemographicParity"]
 
@@ -52,16 +53,20 @@ class _Bound(BoundMetric):
     def __init__(self, metric: Metric, groups: GroupSums, rho: float, classify: bool, taken: float) -> None:
         super().__init__(metric, len(groups.numbers))
         self._groups, self._rho, self._classify, self._taken = groups, rho, classify, taken
+        self._scratch = Scratch()
 
     def _evaluate(self, z: FloatArray, derivative: bool) -> tuple[float, FloatArray | None]:
-        prediction, slope = sigmoid(self._rho * z) if self._classify else (z, None)
+        prediction, slope = z, None
+        if self._classify:
+            prediction, slope = sigmoid(z, self._rho, (self._scratch.take(len(z)), self._scratch.take(len(z))))
         means = self._groups.means(prediction)
         modulus, sign = smooth_modulus(means - means.mean())
         value, weights = smooth_max(modulus, self._rho)
         if not derivative:
             return value - self._taken, None
         pull = weights * sign
-        in_row = self._groups.spread((pull - pull.mean()) / self._groups.counts)
-        if slope is not None:
-            in_row *= self._rho * slope
-        return value - self._taken, in_row
+        pull = (pull - pull.mean()) / self._groups.counts
+        if slope is None:
+            return value - self._taken, self._groups.spread(pull)
+        self._groups.scale(slope, self._rho * pull)
+        return value - self._taken, slope

@@ -83,11 +83,12 @@ class _Gap:
 
     def evaluate(self, z: FloatArray, derivative: FloatArray | None, weight: float) -> float:
         """Return the gap, and put its derivative times the weight into the rows with the label."""
-        rates, slope = sigmoid(self._rho * z[self._rows])
+        rates, slope = sigmoid(z[self._rows], self._rho)
         means = self._groups.means(rates)
         highest, up = smooth_max(means, self._rho)
         minus_lowest, down = smooth_max(-means, self._rho)
         if derivative is not None:
             pull = weight * self._rho * (up - down) / self._groups.counts
-            derivative[self._rows] = self._groups.spread(pull) * slope
+            self._groups.scale(slope, pull)
+            derivative[self._rows] = slope
         return highest + minus_lowest

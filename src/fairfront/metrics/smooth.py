@@ -12,6 +12,8 @@ from fairfront.errors import ArgumentError
 __all__ = ["MODULUS_FLOOR", "checked_positive", "sigmoid", "smooth_max", "smooth_modulus"]
 
 MODULUS_FLOOR = 1e-3
+# Entries worked on at once, which stay in a core's cache.
+_BLOCK = 8192
 
 
 def checked_positive(argument: str, value: float) -> None:
@@ -20,12 +22,22 @@ def checked_positive(argument: str, value: float) -> None:
         raise ArgumentError(argument, f"is {value!r}", "a positive number")
 
 
-def sigmoid(z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return 1/(1 + exp(-z)) and its derivative; no exponential of a positive number is taken."""
-    small = np.exp(-np.abs(z))
-    large = 1.0 / (1.0 + small)
-    small *= large
-    return np.where(z >= 0, large, small), large * small
+def sigmoid(
+    z: NDArray[np.float64],
+    rho: float = 1.0,
+    out: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return 1/(1 + exp(-rho z)) and its derivative in rho z, in the arrays ``out`` if given."""
+    value, slope = (np.empty(z.shape), np.empty(z.shape)) if out is None else out
+    with np.errstate(over="ignore"):  # exp overflows to inf for rho z < -709, where both are 0 to rounding
+        for i in range(0, len(z), _BLOCK):
+            p = np.multiply(z[i : i + _BLOCK], -rho, out=value[i : i + _BLOCK])
+            np.exp(p, out=p)
+            p += 1.0
+            np.reciprocal(p, out=p)
+            rest = np.subtract(1.0, p, out=slope[i : i + _BLOCK])
+            rest *= p
+    return value, slope
 
 
 def smooth_modulus(c: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

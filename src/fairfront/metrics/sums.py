@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 __all__ = ["GroupSums"]
 
+# Groups are worked on one by one where they have so many rows on average.
+_LONG = 500
+
 
 class GroupSums:
     """Rows divided into numbered groups.
@@ -51,6 +54,14 @@ class GroupSums:
         if self._sizes is not None:
             return np.repeat(per_group, self._sizes)
         return per_group[self.numbers]
+
+    def scale(self, values: NDArray[np.float64], per_group: NDArray[np.float64]) -> None:
+        """Multiply each entry of an (n,) array by the value of its group, in place."""
+        if self._sizes is None or len(values) < _LONG * self.n_groups:
+            values *= self.spread(per_group)
+        else:
+            for factor, low, size in zip(per_group.tolist(), self._starts.tolist(), self._sizes.tolist(), strict=True):
+                values[low : low + size] *= factor
 
     def row_sums(self, rows: slice, block: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the (S, d) sums over the groups of a block of rows of a matrix."""
