@@ -36,7 +36,7 @@ def test_the_file_holds_what_load_holds(tmp_path, name, options, block_rows):
         block_rows = 5000
     result = convert(name, tmp_path / "a.parquet", block_rows=block_rows, **options)
     data = load(name, test_size=0, **options)
-    X, y, groups = sorted_by_group(data)
+    X, y, _ = sorted_by_group(data)
     rows = ParquetRows(tmp_path / "a.parquet")
     np.testing.assert_allclose(rows[:], X, atol=1e-9)
     np.testing.assert_array_equal(rows.y, y)

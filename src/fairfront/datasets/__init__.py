@@ -5,6 +5,7 @@ from fairfront.datasets.grouped import GroupedData
 from fairfront.datasets.images import ImageData, load_images
 from fairfront.datasets.loading import load
 from fairfront.datasets.own import LeakWarning, from_frame
+from fairfront.datasets.partitions import DaskRows, connect
 from fairfront.datasets.registry import (
     Attribute,
     DatasetInfo,
@@ -20,12 +21,14 @@ from fairfront.datasets.synthetic import synthetic_acs
 __all__ = [
     "Attribute",
     "Converted",
+    "DaskRows",
     "DatasetInfo",
     "FileInfo",
     "GroupedData",
     "ImageData",
     "ImageInfo",
     "LeakWarning",
+    "connect",
     "convert",
     "from_frame",
     "image_info",
