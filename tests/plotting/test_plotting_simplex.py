@@ -114,9 +114,9 @@ def _here(tab: Any) -> list[list[str]]:
 def test_pointing_shows_weights_risks_and_metric(tab: Any) -> None:
     tab.goto(tab.page_file.as_uri())
     box = tab.locator("svg").bounding_box()
-    # The corner of the first group: (200, 0) in a view box from (-30, -34), 460 wide.
+    # The corner of the first group: (200, 0) in a view box from (-30, -52), 460 wide.
     scale = box["width"] / 460
-    tab.mouse.move(box["x"] + 230 * scale, box["y"] + 34 * scale)
+    tab.mouse.move(box["x"] + 230 * scale, box["y"] + 52 * scale)
     assert _here(tab)[1:] == [
         ["a", "1.00", "2.0000"],
         ["b < c", "0.00", "1.0000"],
@@ -124,7 +124,7 @@ def test_pointing_shows_weights_risks_and_metric(tab: Any) -> None:
         ["first", "", "2.0000"],
     ]
     # A point right of the triangle: the nearest weights are shown.
-    tab.mouse.move(box["x"] + 455 * scale, box["y"] + 380 * scale)
+    tab.mouse.move(box["x"] + 455 * scale, box["y"] + 398 * scale)
     assert [row[1] for row in _here(tab)[1:4]] == ["0.00", "0.00", "1.00"]
     assert tab.complaints == []
 
