@@ -55,7 +55,7 @@ def constrained(task, method, **options):
     def step():
         optimizer.zero_grad()
         loss, logits = task.forward(network)
-        optimizer.step(loss, constraint.from_statistics(task.rates(logits)))
+        optimizer.step(loss, constraint(logits))
 
     return step
 
