@@ -205,17 +205,127 @@ def claims(
     _show("Claims", ("claim", "item", "measured", "profile", "verdict"), rows)
 
 
-@data_app.command("list")
-def data_list() -> None:
-    """Show the data sets that can be loaded."""
-    from fairfront import datasets
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
+
+@data_app.command("list")
+def data_list(json: Json = False) -> None:
+    """Show the data sets and image sets: what is predicted, for whom, how many rows, and whether they come with us."""
+    from fairfront import datasets
+    from fairfront.datasets import inventory
+
+    if json:
+        known = [*datasets.names(), *datasets.image_names()]
+        _print_json([{k: v for k, v in inventory.describe(name).items() if k != "datasheet"} for name in known])
+        return
     infos = [datasets.info(name) for name in datasets.names()]
-    rows = [
-        (info.name, info.task, info.target, ", ".join(attribute.name for attribute in info.sensitive), info.file.rows)
+    rows: list[Sequence[object]] = [
+        (
+            info.name,
+            info.task,
+            info.target,
+            ", ".join(attribute.name for attribute in info.sensitive),
+            info.file.rows or "",
+            "embedded" if info.file.embedded else "by fetch",
+        )
         for info in infos
     ]
-    _show("Data sets", ("data set", "task", "target", "sensitive attributes", "rows of the file"), rows)
+    for name in datasets.image_names():
+        image = datasets.image_info(name)
+        rows.append(
+            (name, "images", image.title, f"{image.classes} classes", "", "by fetch" if image.file else "embedded")
+        )
+    columns = ("data set", "task", "target", "sensitive attributes", "rows of the file", "comes")
+    _show("Data sets", columns, rows)
+
+
+@data_app.command("info")
+def data_info(name: Annotated[str, typer.Argument(help="A data set or an image set.")], json: Json = False) -> None:
+    """Show what the registry says of a data set, its state, and its datasheet."""
+    import dataclasses
+
+    from fairfront.datasets import inventory
+
+    words = inventory.describe(name)
+    state = dataclasses.asdict(inventory.verify(name))
+    if json:
+        _print_json(words | {"state": state["state"], "where": state["where"], "problem": state["problem"]})
+        return
+    for key, value in words.items():
+        if key not in ("datasheet", "files"):
+            print(f"{key}: {_word(value)}")
+    print(f"state: {state['state']} {state['where']} {state['problem']}".rstrip())
+    if "datasheet" in words:
+        print(f"\n{words['datasheet']}")
+
+
+@data_app.command("verify")
+def data_verify(
+    names: Annotated[list[str] | None, typer.Argument(help="Data sets; all where none is named.")] = None,
+    json: Json = False,
+) -> None:
+    """Check every file that is at hand. What is missing is no failure; the status is 1 where something is corrupt."""
+    import dataclasses
+
+    from fairfront.datasets import inventory
+
+    found = [inventory.verify(name) for name in names] if names else list(inventory.states())
+    if json:
+        _print_json([dataclasses.asdict(state) for state in found])
+    else:
+        rows = [(item.name, item.state, item.rows or "", item.problem or item.where or item.source) for item in found]
+        _show("Data sets", ("data set", "state", "rows", "where"), rows)
+    if any(item.state == "corrupt" for item in found):
+        raise typer.Exit(1)
+
+
+@data_app.command("fetch")
+def data_fetch(
+    names: Annotated[list[str], typer.Argument(help="Data sets; a survey's as acs-income/2018/FL.")],
+) -> None:
+    """Download what is not at hand, into the user's cache."""
+    from fairfront.datasets import inventory
+    from fairfront.runs import progress
+
+    for name in names:
+        paths = inventory.bring(name, progress.lines if len(names) > 1 or progress.on_terminal() else None)
+        print(
+            f"{name}: {paths[0]}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}"
+            if paths
+            else f"{name}: no file"
+        )
+
+
+@data_app.command("convert")
+def data_convert(
+    name: Annotated[str, typer.Argument(help="A data set, or synthetic-TASK/ROWS for SYNTHETIC rows.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.parquet", help="The file to make.")],
+    sensitive: Annotated[str, typer.Option(help="Sensitive attributes, by commas.")],
+    groups: Annotated[int | None, typer.Option(help="Merge the smallest cells until so many groups are left.")] = None,
+    block_rows: Annotated[int, typer.Option(help="Rows that a pass of a solver holds at once.")] = 32768,
+    json: Json = False,
+) -> None:
+    """Write a data set, however large, to a Parquet file in blocks, sorted by group and standardised."""
+    import dataclasses
+
+    from fairfront import datasets
+
+    _writer(out)
+    words = [word.strip() for word in sensitive.split(",") if word.strip()]
+    result = datasets.convert(name, out, sensitive=words, groups=groups, block_rows=block_rows)
+    if json:
+        _print_json(dataclasses.asdict(result))
+        return
+    sizes = ", ".join(f"{k} ({v:,})" for k, v in zip(result.group_names, result.group_sizes, strict=True))
+    print(f"{out}: {result.rows:,} rows of {len(result.feature_names)} columns; {sizes}")
+    if result.notice:
+        print(result.notice)
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
 def _assignments(words: Sequence[str] | None) -> dict[str, str]:

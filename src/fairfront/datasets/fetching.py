@@ -24,7 +24,7 @@ import requests
 from fairfront.datasets.registry import Address, RawFile
 from fairfront.errors import DataError
 
-__all__ = ["extract", "fetch", "is_html", "offline", "where_from"]
+__all__ = ["by_hand", "extract", "fetch", "is_html", "offline", "where_from"]
 
 # Trials of one address, and seconds without a byte after which one of them is given up.
 RETRIES = 3
@@ -54,6 +54,11 @@ def where_from(raw: RawFile) -> str:
     return " or ".join(urls) or "no address that gives this very file (see its datasheet)"
 
 
+def by_hand(raw: RawFile, folder: Path) -> Path:
+    """Return where a file that somebody downloads in another way has to be put."""
+    return folder / next((form.path for form in raw.forms if form.addresses), raw.path)
+
+
 def fetch(raw: RawFile, folder: Path) -> tuple[Path, RawFile]:
     """Download a raw file into a folder.
 
@@ -77,10 +82,10 @@ def fetch(raw: RawFile, folder: Path) -> tuple[Path, RawFile]:
         No address gave the file: no network, an error page, half a file, another content, no room on the disk. The
         message says which file, where from, and where to put it by hand.
     """
-    by_hand = f"put it by hand at {folder / raw.path} (or below the folder named by FAIRFRONT_DATA)"
+    remedy = f"put it by hand at {by_hand(raw, folder)} (or below the folder named by FAIRFRONT_DATA)"
     if offline():
         problem = f"downloads are switched off (FAIRFRONT_OFFLINE); it is to be had from {where_from(raw)}"
-        raise DataError(f"{raw.path}: absent; {problem}; {by_hand}")
+        raise DataError(f"{raw.path}: absent; {problem}; {remedy}")
     tried = []
     for form in raw.forms:
         for address in form.addresses:
@@ -89,7 +94,7 @@ def fetch(raw: RawFile, folder: Path) -> tuple[Path, RawFile]:
             except (DataError, OSError, ValueError, requests.RequestException) as error:
                 tried.append(f"{address.url}: {_reason(error)}")
     problem = f"could not be downloaded from {'; '.join(tried) or where_from(raw)}"
-    raise DataError(f"{raw.path}: absent, and {problem}; {by_hand}")
+    raise DataError(f"{raw.path}: absent, and {problem}; {remedy}")
 
 
 def extract(archive: Path, member: str, target: Path) -> Path:
