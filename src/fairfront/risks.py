@@ -443,11 +443,15 @@ class RiskPoint:
             total = self.risks.source.reduce(lambda rows: _curvatures(rows, curvature, shares)).total
         return total + float(np.sum(weights)) * np.diag(self.risks.penalty)
 
-    def hessian_product(self, weights: Array, x: Array) -> Array:
-        """Return the weighted Hessian times ``x``, shape (d,), by one pass over the rows."""
+    def hessian_products(self, x: Array) -> Array:
+        """Return the group Hessians times ``x``, shape (S, d), by one pass over the rows."""
         curvature = self._pass.curvature
         sums = self.risks.source.reduce(lambda rows: _curvature_products(rows, curvature, x)).total
-        return (weights / self.risks.group_sizes) @ sums + float(np.sum(weights)) * self.risks.penalty * x
+        return sums / self.risks.group_sizes[:, None] + self.risks.penalty * x
+
+    def hessian_product(self, weights: Array, x: Array) -> Array:
+        """Return the weighted Hessian times ``x``, shape (d,), by one pass over the rows."""
+        return weights @ self.hessian_products(x)
 
     def score_gradient(self, derivative: Array) -> Array:
         """Return J'm = X'm, shape (d,): a derivative m with respect to the scores, brought to the coefficients."""

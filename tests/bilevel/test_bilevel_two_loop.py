@@ -27,8 +27,10 @@ def test_no_solver_is_worse_than_its_start_and_its_value_is_exact(solver, loss):
     solution = solver(risks, metric, max_iterations=50)
     assert solution.value <= Objective(risks, metric).value(np.full(3, 1 / 3)) + 1e-12
     cold = Scalarization(risks).solve(solution.weights)
-    assert solution.value == metric.value(cold.point.scores)
-    np.testing.assert_array_equal(solution.model.w, cold.w)
+    np.testing.assert_allclose(solution.model.w, cold.w, rtol=0, atol=1e-9)
+    assert solution.value == pytest.approx(metric.value(cold.point.scores), abs=1e-11)
+    assert solution.value == pytest.approx(Objective(risks, metric).value(solution.weights), abs=1e-12)
+    assert solution.model.gradient_norm <= 1e-11
     frame = solution.frame()
     assert list(frame) == ["iteration", "time", "value", "weight_0", "weight_1", "weight_2"]
     assert frame["value"].min() == pytest.approx(solution.value, abs=1e-7) and frame["time"].is_monotonic_increasing

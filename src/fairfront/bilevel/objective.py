@@ -92,6 +92,20 @@ class Objective:
         """Return phi(lambda) without its gradient; `evaluate` at the same weights then only solves the adjoint."""
         return self._solved(weights)[1]
 
+    def settle(self, weights: ArrayLike, tolerance: float = 1e-11) -> tuple[ScalarizedModel, float]:
+        """Return the model and phi at ``weights``, the lower level solved on from where it is to ``tolerance``.
+
+        phi is corrected to first order for what is left of the lower gradient, so that it is the same number, to
+        1e-12, wherever the solve set out.
+        """
+        loose, self.solver.tolerance = self.solver.tolerance, tolerance
+        self._point = self._last = None
+        try:
+            model, value, _ = self._solved(weights)
+        finally:
+            self.solver.tolerance = loose
+        return model, value
+
     def _solved(self, weights: ArrayLike) -> tuple[ScalarizedModel, float, Array]:
         if self._point is None or not np.array_equal(weights, self._point[0].weights):
             # Let go of the last model first: its scores are as many as the rows.

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fairfront.bilevel.objective import Objective
 from fairfront.metrics import BoundMetric
-from fairfront.pareto import Scalarization, ScalarizedModel
+from fairfront.pareto import ScalarizedModel
 from fairfront.risks import Array, GroupRisks
 
 __all__ = ["BilevelSolution", "History", "Record"]
@@ -62,9 +63,9 @@ class BilevelSolution:
     Attributes
     ----------
     model : ScalarizedModel
-        The best weights found and their model, from a cold and exact solve at these weights.
+        The best weights found and their model, solved to 1e-11.
     value : float
-        phi there.
+        phi there, corrected to first order for what the solve leaves: to 1e-12, however the weights were found.
     local_minima : array of shape (m, S)
         Weights of every distinct local minimum met, the best first.
     minimum_values : array of shape (m,)
@@ -115,6 +116,5 @@ class BilevelSolution:
 
 
 def exact(risks: GroupRisks, metric: BoundMetric, weights: Array) -> tuple[ScalarizedModel, float]:
-    """Return the model and the metric at some weights, the same numbers wherever and whenever they are computed."""
-    model = Scalarization(risks).solve(weights)
-    return model, metric.value(model.point.scores)
+    """Return the model and the metric at some weights, the same numbers wherever they are computed (`settle`)."""
+    return Objective(risks, metric).settle(weights)

@@ -16,7 +16,7 @@ from scipy.optimize import Bounds, LinearConstraint, brentq, minimize
 
 from fairfront.bilevel.objective import Objective
 from fairfront.bilevel.simplex import project
-from fairfront.bilevel.solution import BilevelSolution, History, exact
+from fairfront.bilevel.solution import BilevelSolution, History
 from fairfront.errors import ArgumentError
 from fairfront.metrics import BoundMetric
 from fairfront.pareto import (
@@ -39,7 +39,7 @@ __all__ = [
     "trust_constr",
 ]
 
-# Of the solves on the way: values are right to the square of the first. What is returned is solved anew to 1e-11.
+# Of the solves on the way: values are right to the square of the first. What is returned is solved on to 1e-11.
 _SEARCH = {"tolerance": 1e-7, "adjoint_tolerance": 1e-5}
 # SLSQP and trust-constr keep dense matrices over the groups, and their work grows as S^3.
 _MOST_GROUPS = 1000
@@ -259,7 +259,7 @@ def exhaustive_search(risks: GroupRisks, metric: BoundMetric, *, resolution: int
     if slopes[-1] < 0:
         minima.append(float(grid[-1]))
     weights = np.array([[first, 1.0 - first] for first in minima])
-    solved = [exact(risks, metric, lam) for lam in weights]
+    solved = [objective.settle(lam) for lam in weights]
     values = np.array([value for _, value in solved])
     ranking = np.argsort(values, kind="stable")
     return BilevelSolution(
@@ -267,7 +267,7 @@ def exhaustive_search(risks: GroupRisks, metric: BoundMetric, *, resolution: int
         value=float(values[ranking[0]]),
         local_minima=weights[ranking],
         minimum_values=values[ranking],
-        lower_solves=objective.lower_solves + len(minima),
+        lower_solves=objective.lower_solves,
         message=f"every local minimum with a basin wider than {1 / (resolution - 1):.2g} in lambda_1",
         adjoint_solves=objective.adjoint_solves,
         seconds=history.elapsed,
@@ -327,15 +327,15 @@ def _by_scipy(
 
 
 def _solution(objective: Objective, history: History, solver: str, status: str, message: str) -> BilevelSolution:
-    """Return the best iterate, solved anew."""
+    """Return the best iterate, solved on to the full tolerance."""
     best = min(history.records, key=lambda record: record.value)
-    model, value = exact(objective.risks, objective.metric, best.weights)
+    model, value = objective.settle(best.weights)
     return BilevelSolution(
         model=model,
         value=value,
         local_minima=best.weights[None],
         minimum_values=np.array([value]),
-        lower_solves=objective.lower_solves + 1,
+        lower_solves=objective.lower_solves,
         message=message,
         solver=solver,
         status=status,

@@ -22,11 +22,16 @@ from fairfront.risks import Array, GroupRisks, RiskPoint
 __all__ = ["ConvergenceError", "Scalarization", "ScalarizedModel", "simplex_weights"]
 
 Factor = tuple[Array, bool]
+Secant = tuple[Array, Array]
 
 # From this many rows on, the first solution is sought on every 16th row first.
 _SAMPLED_ROWS, _SAMPLE_STEP = 8_000, 16
 # What a pass costs that forms Hessians, or multiplies by one, in passes for gradients (measured at 17 columns).
 _HESSIAN_COST, _PRODUCT_COST = 1.8, 0.6
+# So many secants are kept, of steps at least this long in the norm of the Hessian.
+_MOST_SECANTS, _SHORTEST = 12, 1e-8
+# The square of ten.
+_CAUTION = 100.0
 
 
 class ConvergenceError(FairfrontError):
@@ -50,23 +55,42 @@ def simplex_weights(weights: ArrayLike, n_groups: int, argument: str = "weights"
 
 
 class NearInverse:
-    """An approximate inverse of a Hessian: a Cholesky factor from nearby, mended by what steps showed since (BFGS).
+    """An approximate inverse of a Hessian: a Cholesky factor from nearby, mended by what was seen of it since (BFGS).
 
     Parameters
     ----------
     factor : tuple
         Of :func:`scipy.linalg.cho_factor`.
+    weights : array of shape (S,)
+        lambda.
+    quadratic : array of shape (d, d) or None
+        Q of the term w'Qw.
+    secants : list of (step, changes)
+        How the group gradients, shape (S, d), changed along steps of shape (d,): by group, so that they serve for
+        other weights too.  What is learned is added to it.
     """
 
-    def __init__(self, factor: Factor) -> None:
-        self.factor = factor
+    def __init__(self, factor: Factor, weights: Array, quadratic: Array | None, secants: list[Secant]) -> None:
+        self.factor, self._weights, self._quadratic, self._secants = factor, weights, quadratic, secants
         self._pairs: list[tuple[Array, Array, float]] = []
+        del secants[:-_MOST_SECANTS]
+        for secant in secants:
+            self._mend(*secant)
 
-    def learn(self, step: Array, change: Array) -> None:
-        """Take into account that a step changed the gradient so."""
+    def learn(self, step: Array, changes: Array) -> None:
+        """Take into account that a step changed the groups' gradients so."""
+        if self._mend(step, changes):
+            self._secants.append((step, changes))
+
+    def _mend(self, step: Array, changes: Array) -> bool:
+        change = self._weights @ changes
+        if self._quadratic is not None:
+            change += 2.0 * self._quadratic @ step
         curvature = float(step @ change)
-        if curvature > 0.0:
+        seen = curvature > _SHORTEST**2  # shorter steps show rounding
+        if seen:
             self._pairs.append((step, change, 1.0 / curvature))
+        return seen
 
     def __call__(self, b: Array) -> Array:
         """Return the approximate solution of Hx = b."""
@@ -154,22 +178,28 @@ class ScalarizedModel:
         direction = preconditioned = self.near_inverse(residual)
         squared = float(residual @ preconditioned)
         goal = tolerance**2 * squared
+        seen: list[Secant] = []
+        if squared == 0.0:
+            return x
         for used in range(affordable):
-            if squared <= goal:
-                return x
-            product = self.point.hessian_product(self.weights, direction)
+            products = self.point.hessian_products(direction)
+            product = self.weights @ products
             if self.quadratic is not None:
                 product += 2.0 * self.quadratic @ direction
             size = squared / float(direction @ product)
             x, residual = x + size * direction, residual - size * product
+            seen.append((size * direction, size * products))
             preconditioned = self.near_inverse(residual)
             previous, squared = squared, float(residual @ preconditioned)
-            if squared > goal and (
-                squared >= previous or log(goal / squared) / log(squared / previous) > affordable - used - 1
-            ):
+            # A last step without a product, if even a tenfold worse one than the one before would do.
+            if squared * min(1.0, _CAUTION * squared / previous) <= goal:
+                for secant in seen:
+                    self.near_inverse.learn(*secant)
+                return x + preconditioned
+            if squared >= previous or log(goal / squared) / log(squared / previous) > affordable - used:
                 return None
             direction = preconditioned + (squared / previous) * direction
-        return x if squared <= goal else None
+        return None
 
 
 # LAPACK itself: for a few columns the checks of SciPy's cho_factor and cho_solve take longer than the work.
@@ -225,9 +255,11 @@ class Scalarization:
         self.risks, self.tolerance, self.max_iterations = risks, tolerance, max_iterations
         self.start, self.solves = start, 0
         self._last: ScalarizedModel | None = None
+        self._reached = inf
         # Group Hessians from the last point where they were formed, how far the last solution is from there, and how
         # much a step's contraction grows with such a distance.
         self._hessians: Array | None = None
+        self._secants: list[Secant] = []
         self._drift, self._rate = 0.0, 1.0
 
     def solve(self, weights: ArrayLike, quadratic: Array | None = None) -> ScalarizedModel:
@@ -249,7 +281,12 @@ class Scalarization:
         """
         lam = simplex_weights(weights, self.risks.n_groups)
         last = self._last
-        if last is not None and quadratic is None and np.array_equal(lam, last.weights):
+        if (
+            last is not None
+            and quadratic is None
+            and self._reached <= self.tolerance
+            and np.array_equal(lam, last.weights)
+        ):
             return last
         self.solves += 1
         if last is None:
@@ -260,10 +297,10 @@ class Scalarization:
             if quadratic is None:
                 self._last = None  # let go of its scores, which are as many as the rows
             if point.has_hessians:  # a solution's own, formed for an adjoint, are the best there are
-                self._hessians, self._drift = point.hessians, 0.0
+                self._hessians, self._secants, self._drift = point.hessians, [], 0.0
         model = self._newton(lam, point, quadratic)
         if quadratic is None:
-            self._last = model
+            self._last, self._reached = model, self.tolerance
         return model
 
     def _first_start(self, lam: Array) -> Array:
@@ -310,16 +347,16 @@ class Scalarization:
         def gradient(p: RiskPoint) -> Array:
             return lam @ p.gradients + (0.0 if quadratic is None else 2.0 * quadratic @ p.w)
 
-        def own_factor(p: RiskPoint) -> Factor:
+        def own_inverse(p: RiskPoint) -> NearInverse:
             if self.risks.separable:
-                self._hessians = p.hessians
-            return _factorise(p.hessian(lam), quadratic)
+                self._hessians, self._secants = p.hessians, []
+            return NearInverse(_factorise(p.hessian(lam), quadratic), lam, quadratic, self._secants)
 
         own = self._hessians is None
         if self._hessians is None:
-            inverse = NearInverse(own_factor(point.with_hessians()))
+            inverse = own_inverse(point.with_hessians())
         else:
-            inverse = NearInverse(_factorise(_combined(lam, self._hessians), quadratic))
+            inverse = NearInverse(_factorise(_combined(lam, self._hessians), quadratic), lam, quadratic, self._secants)
         # In the norm of the Hessian: how far the point is from where the Hessian was formed.
         drift = 0.0 if own else self._drift
         g = gradient(point)
@@ -340,7 +377,7 @@ class Scalarization:
             squared_next = float(g_next @ _solve(inverse.factor, g_next))
             if not squared_next <= 0.25 * squared:
                 if not own:
-                    inverse, own, drift = NearInverse(own_factor(point)), True, 0.0
+                    inverse, own, drift = own_inverse(point), True, 0.0
                     continue
                 if squared <= 1e-15 * max(1.0, abs(value(point))):  # at the floor of floating point
                     best = point if squared <= squared_next else candidate
@@ -355,9 +392,9 @@ class Scalarization:
                 self._rate = sqrt(max(squared_next, 0.0) / squared) / (drift + 0.5 * length)
             own = candidate.has_hessians
             if own:
-                inverse, drift = NearInverse(own_factor(candidate)), 0.0
+                inverse, drift = own_inverse(candidate), 0.0
             else:
-                inverse.learn(candidate.w - point.w, g_next - g)
+                inverse.learn(candidate.w - point.w, candidate.gradients - point.gradients)
                 drift += length
             point, g = candidate, g_next
         norm = float(np.abs(g).max())
