@@ -10,11 +10,11 @@ from typing import Any, Literal
 from fairfront.datasets import files, images
 from fairfront.datasets.fetching import by_hand, fetch, where_from
 from fairfront.datasets.places import downloads, find
-from fairfront.datasets.registry import DatasetInfo, FileInfo, ImageInfo, image_info, image_names, info, names
+from fairfront.datasets.registry import DatasetInfo, FileInfo, image_info, image_names, info, names
 from fairfront.datasets.tables import table
 from fairfront.errors import DataError
 
-__all__ = ["State", "bring", "describe", "states", "verify"]
+__all__ = ["State", "at_hand", "bring", "describe", "glance", "states", "verify"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,43 @@ def states() -> Iterator[State]:
         yield verify(name)
 
 
+def at_hand(name: str) -> bool:
+    """Return whether a data set can be loaded without a download. Nothing is read.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such set.
+    """
+    return glance(name).state != "missing"
+
+
+def glance(name: str) -> State:
+    """Return the state of one data set or image set as far as it can be told without reading a file.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such set.
+    """
+    if name in image_names():
+        image = image_info(name)
+        if image.file is None:
+            return State(name, "images", "embedded", None, "", image.notice)
+        place = find(image.file.raw[0])
+        state: Literal["present", "missing"] = "present" if place else "missing"
+        return State(name, "images", state, None, str(place[0]) if place else "", _source(image.file))
+    file, source = info(name).file, _source(info(name).file)
+    found = [place[0] for place in map(find, file.raw) if place]
+    if len(found) == len(file.raw):
+        place_of_all = str(found[0] if len(found) == 1 else found[0].parent)
+        return State(name, "table", "present", file.rows or None, place_of_all, source)
+    if file.path is not None:
+        return State(name, "table", "embedded", file.rows, str(file.path), source)
+    part = f"{len(found)} of {len(file.raw)} files" if found else ""
+    return State(name, "table", "missing", file.rows or None, part, source)
+
+
 def verify(name: str) -> State:
     """Return the state of one data set or image set; what is at hand of it is read and checked, nothing is downloaded.
 
@@ -74,21 +111,13 @@ def verify(name: str) -> State:
     ArgumentError
         There is no such set.
     """
+    seen = glance(name)
     if name in image_names():
-        return _images(image_info(name))
+        return seen if seen.state == "missing" else _checked(seen, lambda: _count(name))
     known = info(name)
-    source = _source(known.file)
-    found = [find(raw) for raw in known.file.raw]
-    if not all(found):
-        if known.file.path is None:
-            at_hand = f"{sum(map(bool, found))} of {len(found)} files" if len(found) > 1 and any(found) else ""
-            return State(name, "table", "missing", known.file.rows or None, at_hand, source)
-        place = str(known.file.path)
-        return _checked(State(name, "table", "embedded", known.file.rows, place, source), lambda: _rows(known))
-    place = str(found[0][0].parent if len(found) > 1 else found[0][0]) if found[0] else ""
-    if known.survey is not None and len(found) > 1:
-        return State(name, "table", "present", None, place, source)  # its states are checked one by one
-    return _checked(State(name, "table", "present", known.file.rows or None, place, source), lambda: _rows(known))
+    if seen.state == "missing" or (known.survey is not None and len(known.states) > 1):
+        return seen  # the states of a survey are checked one by one
+    return _checked(seen, lambda: _rows(known))
 
 
 def bring(name: str, progress: Callable[..., Iterable[Any]] | None = None) -> list[Path]:
@@ -147,20 +176,9 @@ def describe(name: str) -> dict[str, Any]:
     return words | {"files": raws, "n_files": len(file.raw), "datasheet": file.datasheet.read_text(encoding="utf-8")}
 
 
-def _images(known: ImageInfo) -> State:
-    if known.file is None:
-        data = images.load_images(known.name)
-        return State(known.name, "images", "embedded", len(data.images) + len(data.test_images), "", known.notice)
-    source = _source(known.file)
-    found = find(known.file.raw[0])
-    if found is None:
-        return State(known.name, "images", "missing", None, "", source)
-
-    def count() -> int:
-        data = images.load_images(known.name)
-        return len(data.images) + len(data.test_images)
-
-    return _checked(State(known.name, "images", "present", None, str(found[0]), source), count)
+def _count(name: str) -> int:
+    data = images.load_images(name)
+    return len(data.images) + len(data.test_images)
 
 
 def _rows(known: DatasetInfo) -> int:
