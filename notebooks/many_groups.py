@@ -100,8 +100,8 @@ for name, text in study.facts(tables, parameters).items():
 # The best of the searches is at most the one from that start, which is at most $\hat\varphi$ there.
 # ````
 #
-# So the left column of what follows tests the solver, and only the right one tests the method. For a model chosen because its
-# training value is the least of many, the test value is expected to be larger.
+# So what follows on training rows tests the solver, and only what follows on test rows tests the method. For a model chosen
+# because its training value is the least of many, the test value is expected to be larger.
 
 # %% tags=["remove-cell"]
 glue("figure_cdf", study.figure_cdf(tables, parameters), display=False)

@@ -270,7 +270,7 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
     behind = {
         name: int((medians["train"]["minimax"] < medians["train"][name]).sum()) for name in ("uniform", "one-group")
     }
-    rank = medians["test"][list(FIVE)].rank(axis=1)["badr"]
+    rank = medians["test"].rank(axis=1, method="min")["badr"]
     errors = tables["values"].groupby("strategy").test_error.mean()
     return {
         "setting": f"{_data(tables)}; profile {parameters.profile}; variant {parameters.variant}; "
