@@ -206,7 +206,7 @@ def figure_groups(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fi
             right.plot([low / span, high / span], [height, height], color="0.7", zorder=1)
             right.scatter(rows["mean"] / span, [height] * len(rows), s=24, color=colours, zorder=2)
         left.set(xlabel="share of the rows", yticks=range(len(sets)), yticklabels=list(reversed(sets)), xlim=(0, 1))
-        right.set(xlabel="mean label of the group / standard deviation", yticks=range(len(sets)), yticklabels=[])
+        right.set(xlabel="mean label / its deviation", yticks=range(len(sets)), yticklabels=[], ylim=left.get_ylim())
     return figure
 
 
