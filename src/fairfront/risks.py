@@ -216,7 +216,7 @@ class GroupRisks:
             labels, classes = encode_labels(labels)
         else:
             labels, classes = _checked_targets(labels), None
-        order = np.arange(n) if bool((ids[1:] >= ids[:-1]).all()) else np.argsort(ids, kind="stable")
+        order = _order(ids, len(sizes))
         source = MemoryRows(_sorted_columns(rows, order), labels[order], sizes)
         self._set(source, loss, l2, intercept, penalize_intercept)
         self.order: NDArray[np.int64] = order
@@ -590,11 +590,24 @@ def _checked_targets(labels: NDArray[Any]) -> Array:
     return targets
 
 
+def _order(ids: NDArray[Any], n_groups: int) -> NDArray[np.int64]:
+    """Return the order that sorts rows by group and else leaves them as they are."""
+    if bool((ids[1:] >= ids[:-1]).all()):
+        return np.arange(len(ids))
+    # NumPy sorts numbers of two bytes by radix.
+    return np.argsort(ids.astype(np.uint16) if n_groups <= 1 << 16 else ids, kind="stable")
+
+
 def _sorted_columns(rows: NDArray[Any], order: NDArray[np.int64], step: int = 512) -> Array:
     """Return the rows as columns in the given order, after a check that they are finite; no other copy is made."""
-    columns = np.empty(rows.shape[::-1])
+    columns, buffer = np.empty(rows.shape[::-1]), np.empty((step, rows.shape[1]))
+    plain = rows.dtype == np.float64 and rows.flags.c_contiguous
     for i in range(0, len(order), step):
-        part = np.asarray(rows[order[i : i + step]], dtype=np.float64)
+        some = order[i : i + step]
+        if plain:  # take would copy rows that lie otherwise, all of them
+            part = np.take(rows, some, axis=0, out=buffer[: len(some)], mode="clip")
+        else:
+            part = np.asarray(rows[some], dtype=np.float64)
         if not np.isfinite(part.sum()) and not np.isfinite(part).all():
             raise ArgumentError("X", "holds NaN or infinite values", "impute or drop them first")
         columns[:, i : i + step] = part.T

@@ -165,6 +165,16 @@ class MemoryRows(RowSource):
     def __init__(self, Xt: Array, y: Array, group_sizes: NDArray[np.int64]) -> None:
         super().__init__(y, group_sizes, Xt.shape[0])
         self.Xt = Xt
+        self._blocks: list[Block] = []
+
+    def __reduce__(self) -> tuple[type[MemoryRows], tuple[Array, Array, NDArray[np.int64]]]:
+        return MemoryRows, (self.Xt, self.y, self.group_sizes)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield every row once, in order; the blocks are views, made once."""
+        if not self._blocks:
+            self._blocks = list(super().blocks())
+        return iter(self._blocks)
 
     def pieces(self) -> Iterator[tuple[int, Array]]:
         """Yield the whole array."""
