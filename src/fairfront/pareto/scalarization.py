@@ -376,6 +376,10 @@ class Scalarization:
             g_next = gradient(candidate)
             squared_next = float(g_next @ _solve(inverse.factor, g_next))
             if not squared_next <= 0.25 * squared:
+                if not own and squared_next < squared:  # nearer, and its own Hessian will do better
+                    point, g, own, drift = candidate, g_next, True, 0.0
+                    inverse = own_inverse(point)
+                    continue
                 if not own:
                     inverse, own, drift = own_inverse(point), True, 0.0
                     continue
