@@ -59,7 +59,8 @@ def load(
         Numeric sensitive attribute -> the increasing lower ends of its second and later bins, in the place of the
         registry's.
     as_published : bool, default False
-        Do what the papers' authors did to the data set, leaks included. For the audit of their records alone.
+        Do what the papers' authors did to the data set, leaks included: their split, and two groups merged from the
+        cells of their recipe, whatever `sensitive` names. For the audit of their records alone.
 
     Returns
     -------
