@@ -185,10 +185,10 @@ glue("figure_fronts", study.figure_fronts(tables, parameters), display=False)
 # Data and variant: {glue:text}`setting`.
 # ```
 #
-# In every panel of the top row the path starts on the front, at the uniform weights, and bends away from it. In the bottom
-# row badr's weights have the least unfairness of all efficient models. On {glue:text}`tied` another strategy has chosen the
-# same weights, so badr ties there. The metric is not convex along the front: the local minima met
-# are {glue:text}`minima`.
+# In every panel of the top row the path starts on the front, at the {glue:text}`path_start` weights, and bends away from it. In
+# the bottom row badr's weights have the least unfairness of all efficient models. On {glue:text}`tied` another strategy has
+# chosen the same weights, so badr ties there. Where the metric has several local minima along the front it is not convex
+# there; those met are {glue:text}`minima`.
 
 # %% tags=["remove-cell"]
 # NBVAL_CHECK_OUTPUT
@@ -228,9 +228,7 @@ glue("figure_certificates", study.figure_certificates(tables, parameters), displ
 # Certificates along the regularisation path. Data and variant: {glue:text}`setting`.
 # ```
 #
-# The table shows some of the path's models beside the models that dominate them. On {glue:text}`task_first`, for instance, the model at $\nu =$ {glue:text}`worst_penalty` has the
-# risks {glue:text}`worst_losses`; a model with the risks {glue:text}`worst_by` exists, better by {glue:text}`worst_improvement`
-# in total and worse for nobody.
+# The table shows some of the path's models beside the models that dominate them: {glue:text}`example`.
 
 # %% tags=["hide-input"]
 present(study.table_certificates(tables), digits=3)
@@ -260,10 +258,11 @@ for name, dominated in (strong.improvement > 1e-4).groupby(strong.task, sort=Fal
 # %% [markdown]
 # ## What efficiency costs
 #
-# Staying on the front is not free, and the paper's figure does not say so aloud. The path reaches unfairness that **no
-# efficient model of this family reaches**: on {glue:text}`task_first` it comes down to {glue:text}`path_least`, while the least on
-# the front is {glue:text}`front_least`. The price is paid by both groups: relative to the uniform model their risks move by
-# {glue:text}`path_price_1` and {glue:text}`path_price_2`. Whoever must have the lowest unfairness, whatever it costs every
+# Staying on the front is not free, and the paper's figure does not say so aloud. On {glue:text}`beyond` the path reaches
+# unfairness that **no efficient model of this family reaches**: on {glue:text}`task_first` it comes down to
+# {glue:text}`path_least`, while the least on the front is {glue:text}`front_least`. Both groups pay for the path's fairest model on
+# {glue:text}`dearer`: on {glue:text}`task_first` their risks move by {glue:text}`path_price_1` and {glue:text}`path_price_2` relative
+# to the uniform model. Whoever must have the lowest unfairness, whatever it costs every
 # group, wants the path; whoever will not harm one group without helping another wants the front, and then badr's point on it.
 
 # %% tags=["hide-input"]

@@ -138,6 +138,44 @@ def test_prose_quotes_the_tables(tables, parameters) -> None:
     assert "1,605 rows" in facts["setting"] and "smoke" in facts["setting"] and "paper" in facts["setting"]
     assert facts["front_least"] == f"{study.table_reach(tables)['least on the front'][0]:.3f}"
     assert facts["tied"] == "employment and income"
+    assert facts["beyond"] == facts["dearer"] == "employment, income and travel-time"
+    worst = tables["dominating"].query("task == 'employment'").nlargest(1, "improvement").iloc[0]
+    assert (
+        f"({worst.by_loss_1:.4f}, {worst.by_loss_2:.4f}) exists, better by {worst.improvement:.2g}" in facts["example"]
+    )
+
+
+def test_shares_of_dominated_models_are_of_the_whole_path(tables, parameters) -> None:
+    fewer = tables | {"dominating": tables["dominating"].query("improvement > 1e-4")}
+    assert study.facts(fewer, parameters)["share_dominated"] == study.facts(tables, parameters)["share_dominated"]
+
+
+def test_a_path_that_stays_on_the_front_is_told_as_such(tmp_path) -> None:
+    tiny = study.Parameters(
+        profile="smoke", task=("income",), front_points=5, penalties=3, levels=1, penalty_min=1e-12, penalty_max=1e-11
+    )
+    tables = study.run(tiny, quiet)
+    assert tables["dominating"].empty and tables["coefficients"].empty
+    for name, frame in tables.items():  # a file without a header could not be read again
+        frame.to_csv(tmp_path / name, index=False)
+        assert list(pd.read_csv(tmp_path / name).columns) == list(frame.columns)
+    facts = study.facts(tables, tiny)
+    assert facts["share_dominated"] == "income 0%"
+    assert facts["example"] == "no model of the path on income is seen to be dominated"
+    assert study.table_certificates(tables).empty
+    verdicts = {m.claim: m.verdict for m in study.measure(tables, tiny)}
+    assert verdicts["badr-fig1-path"] == "not testable"
+    for name in ("fronts", "certificates", "cost", "coefficients"):
+        getattr(study, f"figure_{name}")(tables, tiny).canvas.draw()
+
+
+def test_at_the_least_l2_the_ends_of_the_front_are_certified() -> None:
+    low = study.Parameters.__dataclass_fields__["l2"].metadata["low"]
+    least = study.Parameters(
+        profile="smoke", task=("travel-time",), sensitive="citizen", front_points=3, penalties=2, levels=1, l2=low
+    )
+    checks = study.run(least, quiet)["checks"]
+    assert checks[checks.task == "travel-time"].holds.all()
 
 
 def test_the_same_parameters_give_the_same_tables(parameters) -> None:
@@ -173,6 +211,7 @@ def test_other_metrics_attributes_and_conventions_run(changes: dict) -> None:
         ({"penalty_min": "1", "penalty_max": "0.1"}, "penalty_min"),
         ({"metric": "individual"}, "individual_fairness"),
         ({"l2": "0"}, "l2"),
+        ({"l2": "1e-3"}, "l2"),
         ({"front_points": "2"}, "front_points"),
         ({"front_point": "9"}, "front_points"),
     ],
