@@ -122,6 +122,15 @@ def test_a_folder_that_is_no_book_is_not_replaced(
     assert kept.read_text(encoding="utf-8") == "years of work"
 
 
+def test_a_book_that_cannot_be_written_is_found_out_before_anything_is_executed(
+    checkout: Path, folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebooks, "execute", lambda *a, **k: pytest.fail("executed"))
+    (folders / "file").write_text("")
+    with pytest.raises(OutputError, match=r"^--out: cannot write to "):
+        book.build("smoke", out=folders / "file" / "book")
+
+
 def test_a_book_needs_a_checkout(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "checkout", lambda: None)
     assert not book.can_build()

@@ -69,6 +69,8 @@ def build(
         book; before anything is executed.
     ExecutionError
         If a chapter raises an error.
+    OutputError
+        If the book's folder cannot be written; before anything is executed.
     BuildError
         If jupyter-book fails.
     """
@@ -87,6 +89,8 @@ def build(
         item.name: notebooks.values(item, (assignments or {}) if named and item.name == named.name else {}, profile)
         for item in notebooks.chapters()
     }
+    require_writable(paths.build(), "build folder")
+    require_writable(html.parent, "build folder" if out is None else "--out")
     executed = {name: notebooks.execute(name, values) for name, values in chosen.items()}
     about = {"profile": profile, "parameters": chosen}
     key = _key(executed.values(), strict)
@@ -95,8 +99,6 @@ def build(
         return html
     print("book: building ...", file=sys.stderr, flush=True)
     started = time.perf_counter()
-    require_writable(paths.build(), "build folder")
-    require_writable(html.parent, "build folder" if out is None else "--out")
     with writing(html, "build folder" if out is None else "--out"):
         source = paths.build() / "src"
         _stage(source, executed.values(), "notebooks")
