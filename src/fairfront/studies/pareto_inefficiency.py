@@ -66,9 +66,11 @@ DOMINATED = 1e-4
 """A verified improvement above this counts as domination that matters."""
 # Of the tables that can come out empty: nothing is dominated where every penalty is tiny.
 _COLUMNS = {
-    "dominating": ["task", "penalty", "loss_1", "loss_2", "fairness", "certificate", "improvement"]
-    + ["by_lambda_1", "by_loss_1", "by_loss_2", "by_fairness"],
-    "coefficients": ["task", "feature", "regularised", "dominating"],
+    "dominating": (
+        *("task", "penalty", "loss_1", "loss_2", "fairness", "certificate", "improvement"),
+        *("by_lambda_1", "by_loss_1", "by_loss_2", "by_fairness"),
+    ),
+    "coefficients": ("task", "feature", "regularised", "dominating"),
 }
 
 
