@@ -125,14 +125,14 @@ print("targets met:", f"{int(targets.met.sum())} of {len(targets)}")
 # ## Exercises
 #
 # ```{exercise-start} The floor
-# :label: ex-floor
+# :label: ex-passes
 # ```
 # Count the multiplications of the three passes for $n$ rows and $d$ features. At which $d$ does the Hessian dominate?
 # ```{exercise-end}
 # ```
 
 # %% [markdown]
-# ```{solution-start} ex-floor
+# ```{solution-start} ex-passes
 # :class: dropdown
 # ```
 # A gradient pass forms $Xw$ and $X^\top r$: $2nd$. A Hessian product the same. The Hessian needs $nd(d+1)/2$, by symmetry, and
