@@ -246,7 +246,7 @@ glue("figure_behaviour", study.figure_behaviour(tables, parameters), display=Fal
 # %% [markdown]
 # ```{glue:figure} figure_behaviour
 # :name: fig-gd-behaviour
-# :alt: Excess of the implicit function over its range against the step, on logarithmic axes, one line a metric; lines of metrics that satisfy the assumptions are solid, the others dashed, and both kinds come down.
+# :alt: Excess of the implicit function over its range against the step, on logarithmic axes, one line a metric; lines of metrics that satisfy the assumptions are solid, the others dashed; most lines of both kinds come down, a few go to and fro at some height.
 #
 # badr-gd with practical steps: $\varphi(\lambda_t)$ above its minimum, as a share of its range. Solid: the metric's gradient is bounded;
 # dashed: it is not, and {prf:ref}`thm-gd` says nothing. Data: {glue:text}`setting_data`.
