@@ -76,6 +76,7 @@ def test_sums_are_those_of_the_rows_in_memory(cluster, path, loss):
         (mine.mean_curvatures, theirs.mean_curvatures),
         (mine.hessians, theirs.hessians),
         (mine.hessian(weights), theirs.hessian(weights)),
+        (mine.hessian_products(x), theirs.hessian_products(x)),
         (mine.hessian_product(weights, x), theirs.hessian_product(weights, x)),
         (mine.scores, theirs.scores),
         (mine.score_gradient(derivative), theirs.score_gradient(derivative)),
@@ -110,6 +111,16 @@ def test_the_same_solution_and_only_sums_travel(both, monkeypatch):
     d = there.n_features
     assert sizes and max(sizes) < 8 * S * (d * d + d + 2) + 2000
     assert max(sizes) < there.n_rows and there.source._brought is None
+
+
+def test_hessian_products_leave_the_scores_where_they_are(both, monkeypatch):
+    there, here = both
+    monkeypatch.setattr(type(there.source), "join", lambda *_: pytest.fail("numbers a row travelled"))
+    w, x = np.full(there.n_features, 0.02), np.linspace(-1.0, 1.0, there.n_features)
+    mine = there.at(w).hessian_products(x)
+    assert mine.shape == (S, there.n_features)
+    np.testing.assert_allclose(mine, here.at(w).hessian_products(x), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(mine, here.at(w).hessians @ x, rtol=1e-9, atol=1e-12)
 
 
 def test_a_metric_on_scores_that_were_brought_here(both):

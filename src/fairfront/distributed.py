@@ -6,10 +6,10 @@ curvatures: numbers of size S (1 + d + d^2), however many rows there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -146,11 +146,10 @@ class _DaskPoint(RiskPoint):
             total = np.sum(self.risks.source.map(_hessian, self.risks.loss.name, self.w, shares), axis=0)
         return total + float(np.sum(weights)) * np.diag(self.risks.penalty)
 
-    def hessian_product(self, weights: Array, x: Array) -> Array:
-        """Return the weighted Hessian times ``x``, shape (d,)."""
-        shares = np.asarray(weights) / self.risks.group_sizes
-        total = np.sum(self.risks.source.map(_hessian_product, self.risks.loss.name, self.w, shares, x), axis=0)
-        return total + float(np.sum(weights)) * self.risks.penalty * x
+    def hessian_products(self, x: Array) -> Array:
+        """Return the group Hessians times ``x``, shape (S, d); the scores stay where the rows are."""
+        sums = np.sum(self.risks.source.map(_hessian_products, self.risks.loss.name, self.w, x), axis=0)
+        return sums / self.risks.group_sizes[:, None] + self.risks.penalty * x
 
     def score_gradient(self, derivative: Array) -> Array:
         """Return J'm = X'm, shape (d,); the derivative, a number a row, travels to the workers."""
@@ -207,23 +206,23 @@ def _scores(rows: MemoryRows, w: Array) -> Array:
 
 def _hessian(rows: MemoryRows, name: str, w: Array, shares: Array) -> Array:
     total = np.zeros((rows.n_features, rows.n_features))
-    for X, weighted in _weighted(rows, name, w, shares):
-        total += (X * weighted) @ X.T
+    for group, X, curvature in _curved(rows, name, w):
+        total += (X * (shares[group] * curvature)) @ X.T
     return total
 
 
-def _hessian_product(rows: MemoryRows, name: str, w: Array, shares: Array, x: Array) -> Array:
-    total = np.zeros(rows.n_features)
-    for X, weighted in _weighted(rows, name, w, shares):
-        total += X @ (weighted * (x @ X))
-    return total
+def _hessian_products(rows: MemoryRows, name: str, w: Array, x: Array) -> Array:
+    totals = np.zeros((len(rows.group_sizes), rows.n_features))
+    for group, X, curvature in _curved(rows, name, w):
+        totals[group] += X @ (curvature * (x @ X))
+    return totals
 
 
-def _weighted(rows: MemoryRows, name: str, w: Array, shares: Array) -> Any:
+def _curved(rows: MemoryRows, name: str, w: Array) -> Iterator[tuple[int, Array, Array]]:
     for _, X, y, spans in rows.blocks():
         _, curvature = LOSSES[name].terms(w @ X, y)
         for group, span in spans:
-            yield X[:, span], shares[group] * curvature[span]
+            yield group, X[:, span], np.broadcast_to(curvature, y.shape)[span]
 
 
 def _transposed_product(rows: MemoryRows, derivative: Array) -> Array:
