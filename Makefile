@@ -35,7 +35,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 book: setup  ## execute the chapters and build _build/html
-	$(BIN)/fairfront book --profile $(PROFILE) $(if $(CHAPTER),--chapter $(CHAPTER)) $(foreach p,$(PARAMS),-p '$(p)')
+	$(BIN)/fairfront book --profile "$(PROFILE)" $(if $(CHAPTER),--chapter $(CHAPTER)) $(foreach p,$(PARAMS),-p '$(p)')
 
 test: setup  ## every test, of the package, the notebooks, the command line and the built book
 	$(BIN)/python -m pytest $(ARGS)

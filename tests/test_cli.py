@@ -307,6 +307,9 @@ def test_book_refuses_an_unknown_chapter_and_profile(fairfront: Callable[..., Ou
     status, out, err = fairfront("book", "--profile", "huge")
     assert (status, out) == (2, "")
     assert err.startswith("error: profile: unknown: 'huge' (")
+    status, out, err = fairfront("book", "--profile", "")
+    assert (status, out) == (2, "")
+    assert err.startswith("error: profile: unknown: '' (")
 
 
 def test_usage_errors_end_with_a_status() -> None:

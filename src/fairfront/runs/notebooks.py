@@ -151,7 +151,7 @@ def values(chapter: Chapter, assignments: Mapping[str, object], profile: str | N
     if profile is not None and assignments.get("profile", profile) != profile:
         problem = f"--profile {profile} against -p profile={assignments['profile']}"
         raise ArgumentError("profile", problem, "name it once")
-    given = {**assignments, "profile": profile or assignments.get("profile", "quick")}
+    given = {**assignments, "profile": assignments.get("profile", "quick") if profile is None else profile}
     fields = {info.name for info in describe(chapter.checks)}
     own = {name: value for name, value in chapter.defaults.items() if name in fields}
     # Everything at once, so that what a study demands of several parameters together is found out here.
