@@ -189,6 +189,8 @@ def test_bad_rows_are_named(X: pd.DataFrame, hired: pd.Series, gender: pd.Series
     model = ConstrainedClassifier("true_positive_rate", **QUICK)
     with pytest.raises(ArgumentError, match=r"constraint: true_positive_rate needs rows labelled 'yes': .* 'female'"):
         model.fit(X, np.where(gender == "female", "no", hired), sensitive_features=gender)
+    with pytest.raises(ArgumentError, match="y: has 3 rows, X has"):
+        model.fit(X, hired[:3], sensitive_features=gender)
     with pytest.raises(ArgumentError, match="sensitive_features: has 3 rows"):
         model.fit(X, hired, sensitive_features=gender[:3])
     with pytest.raises(ArgumentError, match="columns that are not numbers: 'word'"):

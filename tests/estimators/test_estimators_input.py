@@ -12,7 +12,7 @@ import pytest
 
 from fairfront import metrics
 from fairfront.errors import ArgumentError, FairfrontError
-from fairfront.estimators import FairParetoClassifier, FairParetoRegressor
+from fairfront.estimators import FairParetoClassifier, FairParetoRegressor, pareto_certificate
 
 
 @pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
@@ -40,7 +40,7 @@ def test_nulls_in_a_polars_frame_are_missing_values(X: pd.DataFrame, hired: pd.S
         (np.arange(600) / 7, "y: Unknown label type: continuous|Unknown label type"),
         ([0.0, np.nan] * 300, "Input y contains NaN|y: holds"),
         (["a", None] * 300, "y: holds missing values"),
-        (np.zeros(599), "inconsistent numbers of samples"),
+        (np.zeros(599), "^y: has 599 rows, X has 600"),
         (np.zeros((600, 2)), "y should be a 1d array"),
         (None, "y: requires y to be passed"),
     ],
@@ -56,12 +56,17 @@ def test_bad_labels_of_a_classifier(labels: Any, message: str, X: pd.DataFrame) 
         ([1.0, np.nan] * 300, "y: Input contains NaN"),
         ([1.0, np.inf] * 300, "y: Input contains NaN or infinity"),
         (["low", "high"] * 300, "y: holds something other than numbers"),
-        (np.zeros(3), "inconsistent numbers of samples"),
+        (np.zeros(3), "^y: has 3 rows, X has 600"),
     ],
 )
 def test_bad_labels_of_a_regressor(labels: Any, message: str, X: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match=message):
         FairParetoRegressor().fit(X, labels)
+
+
+def test_a_certificate_of_labels_of_another_length(X: pd.DataFrame, hired: pd.Series, gender: pd.Series) -> None:
+    with pytest.raises(ArgumentError, match=r"^y: has 599 rows, X has 600"):
+        pareto_certificate(FairParetoClassifier().fit(X, hired), X, hired[:-1], gender)
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
@@ -89,8 +94,10 @@ def test_no_rows(empty: Any) -> None:
 
 
 def test_no_columns_and_lazy_frames(X: pd.DataFrame, hired: pd.Series) -> None:
-    with pytest.raises(ValueError, match=r"0 feature|at least one array"):
+    with pytest.raises(ArgumentError, match="X: is a frame without a column"):
         FairParetoClassifier().fit(pd.DataFrame(index=range(600)), hired)
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        FairParetoClassifier().fit(np.zeros((600, 0)), hired)
     with pytest.raises(ArgumentError, match="X: is a lazy frame"):
         FairParetoClassifier().fit(pl.from_pandas(X).lazy(), hired)
 

@@ -12,11 +12,11 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from fairfront.errors import ArgumentError, unknown_name
 from fairfront.estimators.groups import SensitiveGroups, sensitive_groups, small_groups_by_name
-from fairfront.estimators.tables import score_columns
+from fairfront.estimators.tables import check_length, score_columns
 from fairfront.pareto import Certificate, ConvergenceError, Scalarization, ScalarizedModel, certify, certify_losses
 from fairfront.risks import LOSSES, Array, GroupRisks, encode_labels
 
@@ -163,7 +163,7 @@ def pareto_certificate(
         check_is_fitted(final)
     matrix = check_array(rows, dtype=np.float64, accept_sparse=False)
     values = column_or_1d(y, warn=True)
-    check_consistent_length(matrix, values)
+    check_length(values, matrix)
     loss = loss or _own_loss(final)
     if loss not in LOSSES:
         raise unknown_name("loss", loss, LOSSES)

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from fairfront.constrained.constraints import STATISTICS, PairwiseGroups, UserConstraints
 from fairfront.constrained.sampling import Objective
@@ -22,7 +22,7 @@ from fairfront.constrained.training import EarlyStop, MethodParameters, Rows, Tr
 from fairfront.constrained.updates import PenalizedParameters, SPBMParameters, SSLALMParameters
 from fairfront.errors import ArgumentError, unknown_name
 from fairfront.estimators.groups import SensitiveGroups, sensitive_groups
-from fairfront.estimators.tables import checked_features
+from fairfront.estimators.tables import check_length, checked_features
 from fairfront.risks import Array
 
 __all__ = ["ConstrainedClassifier"]
@@ -282,7 +282,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         labels = None
         if y is not None:
             values = column_or_1d(y, warn=True)
-            check_consistent_length(rows, values)
+            check_length(values, rows)
             if not np.isin(values, self.classes_).all():
                 raise ArgumentError("y", "holds a class that the fit did not meet")
             labels = np.searchsorted(self.classes_, values)
@@ -313,7 +313,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ArgumentError("y", "requires y to be passed, but the target y is None", "a label for each row")
         values = column_or_1d(y, warn=True)
-        check_consistent_length(rows, values)
+        check_length(values, rows)
         if values.dtype.kind == "O" and pd.isna(values).any():
             raise ArgumentError("y", "holds missing values", "drop those rows first")
         check_classification_targets(values)

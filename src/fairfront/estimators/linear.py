@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from fairfront import metrics
 from fairfront.bilevel import (
@@ -33,7 +33,7 @@ from fairfront.bilevel import (
 from fairfront.errors import ArgumentError, unknown_name
 from fairfront.estimators.certificate import ModelCertificate, pareto_certificate, stored_certificate
 from fairfront.estimators.groups import SensitiveGroups, sensitive_groups, small_groups_by_name
-from fairfront.estimators.tables import checked_features, score_columns
+from fairfront.estimators.tables import check_length, checked_features, score_columns
 from fairfront.metrics import BoundMetric, Metric
 from fairfront.pareto import (
     Scalarization,
@@ -464,7 +464,7 @@ def _encoded(y: Any, rows: Array) -> tuple[Array, np.ndarray]:
     if y is None:
         raise ArgumentError("y", "requires y to be passed, but the target y is None", "labels of two classes")
     values = column_or_1d(y, warn=True)
-    check_consistent_length(rows, values)
+    check_length(values, rows)
     if values.dtype.kind == "O" and pd.isna(values).any():
         raise ArgumentError("y", "holds missing values", "drop those rows first")
     kind = type_of_target(values, input_name="y", raise_unknown=True)
@@ -485,7 +485,7 @@ def _targets(y: Any, rows: Array) -> Array:
     if y is None:
         raise ArgumentError("y", "requires y to be passed, but the target y is None", "a number for each row")
     values = column_or_1d(y, warn=True)
-    check_consistent_length(rows, values)
+    check_length(values, rows)
     try:
         targets = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

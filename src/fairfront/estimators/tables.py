@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from fairfront.errors import ArgumentError
 from fairfront.risks import Array
 
-__all__ = ["checked_features", "score_columns"]
+__all__ = ["check_length", "checked_features", "score_columns"]
 
 
 def checked_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array:
@@ -30,12 +30,14 @@ def checked_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array:
     Raises
     ------
     ArgumentError
-        When a column does not hold numbers, by its name.
+        When a column does not hold numbers, by its name, or a frame has no column.
     ValueError
         What scikit-learn says of NaN, infinite values, no rows, other columns than at the fit.
     """
     if nw.dependencies.is_into_dataframe(X):
         schema = nw.from_native(X, eager_only=True).schema
+        if not schema:
+            raise ArgumentError("X", "is a frame without a column", "at least one feature")
         words = [name for name, kind in schema.items() if not (kind.is_numeric() or kind in (nw.Boolean, nw.Object))]
         if words:
             shown = ", ".join(map(repr, words[:5])) + (", ..." if len(words) > 5 else "")
@@ -44,6 +46,18 @@ def checked_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array:
     elif nw.dependencies.is_polars_lazyframe(X):
         raise ArgumentError("X", "is a lazy frame", "collect() it first")
     return validate_data(estimator, X, dtype=np.float64, reset=reset)
+
+
+def check_length(y: Array, rows: Array) -> None:
+    """Refuse labels of another number than the rows of X.
+
+    Raises
+    ------
+    ArgumentError
+        When they are.
+    """
+    if len(y) != len(rows):
+        raise ArgumentError("y", f"has {len(y)} rows, X has {len(rows)}", "one value a row")
 
 
 def score_columns(X: Array, intercept: bool) -> Array:
