@@ -179,7 +179,10 @@ def book_(
     """Execute the chapters and build the book into _build/html (what `make book` does)."""
     from fairfront.runs import book
 
-    print(book.build("quick" if profile is None else profile, chapter, _assignments(parameter), strict=strict, out=out) / "index.html")
+    print(
+        book.build("quick" if profile is None else profile, chapter, _assignments(parameter), strict=strict, out=out)
+        / "index.html"
+    )
 
 
 @app.command()
