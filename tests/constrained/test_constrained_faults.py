@@ -1,4 +1,9 @@
-"""Each fault that was seen in other packages, and that this one is to be without."""
+"""Each fault that was seen in other packages, and that this one is to be without.
+
+Those of samplers (groups of one row, batch sizes that the groups do not divide, dropped rows) are in
+test_constrained_sampling, boolean indexing in test_constrained_barriers, the missing report in
+test_constrained_training, the missing schedules of Algorithm 2 in test_constrained_optimizers.
+"""
 
 import io
 import math
