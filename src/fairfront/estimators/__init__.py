@@ -30,3 +30,8 @@ def __getattr__(name: str) -> Any:
 
         return ConstrainedClassifier
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return what there is, the estimator that is imported late among it."""
+    return sorted(__all__)
