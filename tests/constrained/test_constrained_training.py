@@ -103,7 +103,10 @@ def test_the_schedule_can_hold():
     assert WarmupCosine(warmup=0.0, decay=False).factor(99, 100) == 1.0
 
 
-@pytest.mark.parametrize(("argument", "value"), [("warmup", 1.0), ("warmup", -0.1), ("start", 0.0), ("start", 2.0)])
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("warmup", 1.0), ("warmup", -0.1), ("warmup", "a"), ("start", 0.0), ("start", 2.0), ("start", None)],
+)
 def test_bad_schedules_are_named(argument, value):
     with pytest.raises(ArgumentError, match=argument):
         WarmupCosine(**{argument: value})
@@ -423,6 +426,9 @@ def test_checkpoints_in_a_file(rows, constraint, tmp_path):
         ({"batch_size": 2}, "batch_size: 2 rows cannot hold"),
         ({"objective": "paper"}, "objective: unknown"),
         ({"lr": -1.0}, "lr: is -1.0"),
+        ({"hidden": 8}, "hidden: is 8"),
+        ({"seed": 0.5}, "seed: is 0.5"),
+        ({"seed": -1}, "seed: is -1"),
     ],
 )
 def test_bad_settings_are_named(rows, constraint, change, message):
@@ -456,6 +462,11 @@ def test_mismatches_are_named(rows, constraint):
     few = GroupSampler([0, 1, 2], 3, generator=generator)
     with pytest.raises(ArgumentError, match="sampler: draws from 3 rows"):
         train(model, SPBM(model.parameters(), constraint), constraint, rows, few, epochs=1)
+    for family in (3, None):
+        with pytest.raises(ArgumentError, match=f"constraint: is {family}"):
+            train(model, SPBM(model.parameters(), 2), family, rows, sampler, epochs=1)
+        with pytest.raises(ArgumentError, match=f"constraint: is {family}"):
+            train_mlp(rows, family, parameters=SPBMParameters(), lr=0.1, hidden=(), batch_size=12, epochs=1)
     with pytest.raises(ArgumentError, match="parameters: are dict"):
         train_mlp(rows, constraint, parameters={}, lr=0.1, hidden=(), batch_size=12, epochs=1)
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from fairfront.constrained import barriers, updates
 from fairfront.constrained.constraints import PairwiseGroups
 from fairfront.constrained.networks import mlp
-from fairfront.constrained.sampling import EpochLength, GroupSampler, Objective, feed
+from fairfront.constrained.sampling import EpochLength, GroupSampler, Objective, feed, seeded
 from fairfront.constrained.schedules import WarmupCosine
 from fairfront.constrained.updates import PenalizedParameters, SPBMParameters, SSLALMParameters
 from fairfront.errors import ArgumentError
@@ -604,7 +604,7 @@ def _starts(
     starts: dict[int, nn.Sequential] = {}
     for job in jobs:
         if job.seed not in samplers:
-            generator = torch.Generator().manual_seed(job.seed)
+            generator = seeded(job.seed)
             starts[job.seed] = mlp(rows.shape[1], hidden, generator=generator, dtype=rows.dtype).to(device)
             samplers[job.seed] = GroupSampler(
                 groups, batch_size, generator=generator, n_groups=constraint.n_groups, epoch=epoch, device=device

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import nn
@@ -42,6 +42,8 @@ def mlp(
     nn.Sequential
         Linear, ReLU, Linear, ..., Linear.
     """
+    if isinstance(hidden, str) or not isinstance(hidden, Iterable):
+        raise ArgumentError("hidden", f"is {hidden!r}", "the widths of the hidden layers, () for none")
     widths = [n_features, *hidden, n_outputs]
     for argument, values in (("n_features", [n_features]), ("hidden", list(hidden)), ("n_outputs", [n_outputs])):
         if any(isinstance(width, bool) or not isinstance(width, int) or width < 1 for width in values):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fairfront.errors import ArgumentError, unknown_name
 
-__all__ = ["EpochLength", "GroupSampler", "Objective", "feed"]
+__all__ = ["EpochLength", "GroupSampler", "Objective", "feed", "seeded"]
 
 EpochLength: TypeAlias = Literal["cover", "rows", "smallest"] | int
 Objective: TypeAlias = Literal["population", "balanced"]
@@ -167,6 +167,19 @@ class GroupSampler:
     def __iter__(self) -> Iterator[Tensor]:
         """Draw an epoch and yield its batches, index tensors of shape (B,)."""
         return iter(self.epoch().unbind(0))
+
+
+def seeded(seed: int) -> torch.Generator:
+    """Return a generator on the CPU.
+
+    Raises
+    ------
+    ArgumentError
+        When the seed is no whole number >= 0.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ArgumentError("seed", f"is {seed!r}", "a whole number >= 0")
+    return torch.Generator().manual_seed(int(seed))
 
 
 def feed(batches: Tensor, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:

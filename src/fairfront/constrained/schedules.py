@@ -29,9 +29,9 @@ class WarmupCosine:
     decay: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 <= self.warmup < 1:
+        if not isinstance(self.warmup, (int, float)) or not 0 <= self.warmup < 1:
             raise ArgumentError("warmup", f"is {self.warmup!r}", "a share in [0, 1)")
-        if not 0 < self.start <= 1:
+        if not isinstance(self.start, (int, float)) or not 0 < self.start <= 1:
             raise ArgumentError("start", f"is {self.start!r}", "a share in (0, 1]")
 
     def factor(self, step: int, horizon: int) -> float:

@@ -26,7 +26,7 @@ from fairfront.constrained.constraints import Constraints, PairwiseGroups, Pairw
 from fairfront.constrained.networks import mlp
 from fairfront.constrained.optimizer import ConstrainedOptimizer
 from fairfront.constrained.penalized import PenalizedAdam
-from fairfront.constrained.sampling import EpochLength, GroupSampler, Objective, feed
+from fairfront.constrained.sampling import EpochLength, GroupSampler, Objective, feed, seeded
 from fairfront.constrained.schedules import WarmupCosine
 from fairfront.constrained.spbm import SPBM
 from fairfront.constrained.ssl_alm import SSLALM
@@ -575,6 +575,7 @@ def train(
     ):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ArgumentError(argument, f"is {value!r}", "at least 1")
+    _check_family(constraint)
     if optimizer.m != constraint.m:
         raise ArgumentError("optimizer", f"is for {optimizer.m} constraints", f"m = {constraint.m}, as the constraint")
     if sampler.n_rows != len(rows):
@@ -740,6 +741,11 @@ def _resumed(
     return int(state["epoch"])
 
 
+def _check_family(constraint: object) -> None:
+    if not hasattr(constraint, "state_shape"):
+        raise ArgumentError("constraint", f"is {constraint!r}", "a family of constraints, for instance PairwiseGroups")
+
+
 def train_mlp(
     rows: Rows,
     constraint: Constraints,
@@ -787,7 +793,8 @@ def train_mlp(
     TrainingResult
         Model, history and report.
     """
-    generator = torch.Generator().manual_seed(seed)
+    _check_family(constraint)
+    generator = seeded(seed)
     width = rows.X[0].numel()
     model = mlp(width, hidden, generator=generator, n_outputs=n_outputs, dtype=rows.X.dtype).to(rows.X.device)
     sampler = GroupSampler(

@@ -206,6 +206,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         if self.constraint not in STATISTICS:
             raise unknown_name("constraint", self.constraint, STATISTICS)
+        if not isinstance(self.tol, (int, float)) or not self.tol >= 0:
+            raise ArgumentError("tol", f"is {self.tol!r}", "a number >= 0")
         parameters = self._parameters()
         rows = checked_features(self, X, reset=True)
         labels = self._encoded(y, rows)
@@ -352,7 +354,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             family,
             parameters=parameters,
             lr=self.learning_rate,
-            hidden=tuple(self.hidden),
+            hidden=self.hidden,
             batch_size=batch,
             epochs=self.epochs,
             seed=_seed(self.random_state),
