@@ -62,7 +62,7 @@ shown = tables["table"].set_index("data")
 embedded = shown.loc[["adult", "compas", "german", "communities"]]
 assert (embedded.n == embedded.paper_n).all(), "an embedded data set has other rows than Table 1"
 for name, row in embedded.iterrows():
-    print(name, int(row.n), int(row.d))
+    print(name, int(row.n), int(row.d), f"features a thousand rows: {1000 * row.d / row.n:.2f}")
 
 # %% [markdown]
 # ## What is missing, and why

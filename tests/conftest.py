@@ -1,12 +1,15 @@
-"""A toy study and a toy chapter in folders of their own, so that the runner is tested apart from the real ones."""
+"""What several folders of tests need: a toy study and a toy chapter in folders of their own, and one real browser."""
 
 from __future__ import annotations
 
 import importlib
+import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -159,3 +162,21 @@ def toy_chapter(folders: Path) -> Path:
     script = folders / "notebooks" / "toy.py"
     script.write_text(TOY_CHAPTER, encoding="utf-8")
     return script
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Return the system's Chromium, driven by Playwright: one a session, for its loop cannot be started twice."""
+    from playwright.sync_api import sync_playwright
+
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        reason = "no Chromium on this machine: install the package chromium of your system"
+        if os.environ.get("FAIRFRONT_REQUIRE_BROWSER") == "1":
+            pytest.fail(f"FAIRFRONT_REQUIRE_BROWSER=1, but {reason}")
+        pytest.skip(reason)
+    sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium refuses root its sandbox
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=found, args=[*sandbox, "--disable-dev-shm-usage"])
+        yield running
+        running.close()

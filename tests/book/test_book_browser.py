@@ -6,8 +6,6 @@ FAIRFRONT_REQUIRE_BROWSER=1 that is a failure.
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,7 +14,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from built_book import Book, chapters, toc
-from playwright.sync_api import Browser, Locator, sync_playwright
+from playwright.sync_api import Browser, Locator
 from playwright.sync_api import Page as Tab
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
@@ -103,21 +101,6 @@ def origin(book: Book) -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     thread.join()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        reason = "no Chromium on this machine: install the package chromium of your system"
-        if os.environ.get("FAIRFRONT_REQUIRE_BROWSER") == "1":
-            pytest.fail(f"FAIRFRONT_REQUIRE_BROWSER=1, but {reason}")
-        pytest.skip(reason)
-    sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium refuses root its sandbox
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=found, args=[*sandbox, "--disable-dev-shm-usage"])
-        yield running
-        running.close()
 
 
 @pytest.fixture

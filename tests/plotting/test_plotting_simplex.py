@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -84,26 +82,17 @@ def test_the_page_holds_its_numbers_and_asks_nobody() -> None:
 
 
 @pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        if os.environ.get("FAIRFRONT_REQUIRE_BROWSER") == "1":
-            pytest.fail("FAIRFRONT_REQUIRE_BROWSER=1, but no Chromium on this machine")
-        pytest.skip("no Chromium on this machine")
+def tab(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     page: Path = tmp_path_factory.mktemp("page") / "page.html"
     html = simplex_explorer(_explored(), name="x", label="map", fallback="see the figure").text
     page.write_text(f"<!doctype html><meta charset=utf-8>{html}", encoding="utf-8")
-    sandbox = [] if os.geteuid() else ["--no-sandbox"]
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=[*sandbox, "--disable-dev-shm-usage"])
-        tab = browser.new_page(viewport={"width": 900, "height": 700})
-        tab.complaints = []
-        tab.on("console", lambda message: tab.complaints.append(message.text))
-        tab.on("pageerror", lambda error: tab.complaints.append(str(error)))
-        tab.page_file = page
-        yield tab
-        browser.close()
+    tab = browser.new_page(viewport={"width": 900, "height": 700})
+    tab.complaints = []
+    tab.on("console", lambda message: tab.complaints.append(message.text))
+    tab.on("pageerror", lambda error: tab.complaints.append(str(error)))
+    tab.page_file = page
+    yield tab
+    tab.close()
 
 
 def _here(tab: Any) -> list[list[str]]:

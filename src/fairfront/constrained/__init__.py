@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from fairfront.constrained import barriers
-from fairfront.constrained.batched import Job, train_batched
 from fairfront.constrained.constraints import (
     NormBounds,
     PairwiseGroups,
@@ -20,7 +22,6 @@ from fairfront.constrained.schedules import WarmupCosine
 from fairfront.constrained.spbm import SPBM
 from fairfront.constrained.ssl_alm import SSLALM
 from fairfront.constrained.ssw import SSw
-from fairfront.constrained.training import EarlyStop, KKTReport, Rows, TrainingResult, train, train_mlp
 from fairfront.constrained.updates import (
     Algorithm2,
     DualState,
@@ -29,6 +30,10 @@ from fairfront.constrained.updates import (
     SSLALMParameters,
     SSwParameters,
 )
+
+if TYPE_CHECKING:
+    from fairfront.constrained.batched import Job, train_batched
+    from fairfront.constrained.training import EarlyStop, KKTReport, Rows, TrainingResult, train, train_mlp
 
 __all__ = [
     "SPBM",
@@ -62,3 +67,27 @@ __all__ = [
     "train_batched",
     "train_mlp",
 ]
+
+# The loops keep their histories in data frames; an optimiser of one's own loop does without pandas.
+_LATE = {
+    "Job": "batched",
+    "train_batched": "batched",
+    "EarlyStop": "training",
+    "KKTReport": "training",
+    "Rows": "training",
+    "TrainingResult": "training",
+    "train": "training",
+    "train_mlp": "training",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a training loop when it is first asked for."""
+    if name in _LATE:
+        return getattr(importlib.import_module(f"fairfront.constrained.{_LATE[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return what there is, the loops that are imported late among it."""
+    return sorted(__all__)
