@@ -329,6 +329,7 @@ def _key(chapter: Chapter, chosen: Mapping[str, Any]) -> str:
             ),
             "files": provenance.package_files_digest(),
             "data": provenance.file_digest(registry) if registry.is_file() else "",
+            "records": [provenance.file_digest(path) for path in sorted((paths.data() / "benchmarks").glob("*.json"))],
             "python": platform.python_version(),
             "versions": provenance.versions(),
         }
