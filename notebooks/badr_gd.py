@@ -227,6 +227,8 @@ present(largest[largest.statement == "Theorem 4"], digits=2)
 printed = checks[(checks.claim == "badr-thm4") & (checks.decade == 0)]
 assert printed.holds.all(), "Theorem 4 is violated at its own step"
 print("Theorem 4 holds at every T with the printed step:", bool(printed.holds.all()))
+for row in printed.itertuples():
+    print(row.problem, row.start, "left over right at most", f"{row.measured:.3f}")
 
 # %% [markdown]
 # ## Where a hypothesis fails

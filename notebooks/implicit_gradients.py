@@ -208,6 +208,8 @@ glue("figure_slopes", study.figure_slopes(tables, parameters), display=False)
 signs = study.table_signs(tables)
 assert (signs.whole_off <= 1e-5).all(), "the whole adjoint is wrong"
 print("whole adjoint right to 1e-5 of the largest derivative:", bool((signs.whole_off <= 1e-5).all()))
+for row in signs.itertuples():
+    print(row.task, row.metric, row.features, "truncated adjoint off by", f"{row.off:.2f}")
 
 # %% tags=["hide-input"]
 present(signs, digits=2)

@@ -136,6 +136,7 @@ assert below_map, "a point of the map is fairer than badr"
 print("no strategy and no point of the map is fairer than badr:", never_beaten and below_map)
 for row in study.table_pairs(tables).itertuples(index=False):
     print(row[0], row[1], "minima:", row.minima, "reached:", row.reached)
+print("badr's unfairness:", *(f"{value:.3f}" for value in fairness["badr"]))
 
 # %% [markdown]
 # ## What holds
