@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from fairfront import metrics
 from fairfront.datasets import info
@@ -422,6 +423,7 @@ def figure_cdf(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figur
                         linestyle="-" if name in ("badr", "minimax", "one-group") else "--",
                     )
                 ax.set_xscale("log")
+                ax.xaxis.set_minor_formatter(NullFormatter())  # within one decade the minor labels would overlap
                 ax.set_xlim(low, positive.max() * 1.2 if positive.max() > low else low * 10)
                 ax.set_title(f"{metric.replace('_', ' ')}, {part}", fontsize=9)
                 ax.tick_params(labelsize=7)
