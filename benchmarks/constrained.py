@@ -10,9 +10,9 @@ m = R (R - 1) constraints between R groups (network 64-16 and 64 to 72 rows; 256
 Methods are timed in turn, a few steps at a time, in fresh processes of both sides in turn; the least time of each
 counts: what else the machine does only ever adds to it.
 
-``ours_us`` is SPBM in the flat buffer with the compiled dual step.  It is compared with torch's Adam as it comes
-(``ratio_stock_adam``) and with Adam of the same flavour, in one fused buffer (``ratio_same_adam``), so that a faster
-Adam is not claimed for SPBM.  A peer's ratio is to the stock Adam of its own process.
+``ours_us`` is SPBM in the flat buffer with the compiled dual step, by `PairwiseGroups.binary` where that is faster.
+It is compared with torch's Adam as it comes (``ratio_stock_adam``) and with Adam of the same flavour, in one fused
+buffer (``ratio_same_adam``), so that a faster Adam is not claimed for SPBM.  A peer's ratio is to the stock Adam of its own process.
 
 ``--epoch`` is an epoch of E2's shape, 98,925 rows x 50 in 983 batches of 72, the feed included.  ``--batched`` trains
 stacks of networks of that shape (processor time) and extrapolates to E2's grid of 360 configurations x 5 seeds x 40
@@ -58,7 +58,7 @@ def row(groups: int, ours: dict[str, Any], peers: dict[str, Any], wanted: str) -
     wanted : str
         The peer asked for: its own methods are kept, or with "all" everybody's.
     """
-    spbm = min(ours.get("spbm_compiled", ours["spbm"]), ours["spbm"])
+    spbm = min(ours[name] for name in ("spbm", "spbm_compiled", "spbm_binary") if name in ours)
     unflat = min(ours.get("spbm_unflat_compiled", ours["spbm_unflat"]), ours["spbm_unflat"])
     kept = {name: us for name, us in peers.items() if " " in name and (wanted == "all" or name.startswith(wanted))}
     return {

@@ -60,6 +60,20 @@ def constrained(task, method, **options):
     return step
 
 
+def binary(task):
+    """Return a step of SPBM as a network with one logit takes it: loss and gaps with their gradient written out."""
+    network = task.network()
+    constraint = PairwiseGroups(task.groups, epsilon=EPSILON, compiled=True)
+    spbm = {"gamma": 0.9, "kappa": 0.9, "mu": 2.0, "flat": True, "compiled": True}
+    optimizer = SPBM(network.parameters(), constraint, lr=LR, **spbm)
+
+    def step():
+        optimizer.zero_grad()
+        optimizer.step(*constraint.binary(network(task.x), task.y))
+
+    return step
+
+
 def variants(task):
     spbm = {"gamma": 0.9, "kappa": 0.9, "mu": 2.0}
     found = {
@@ -74,6 +88,7 @@ def variants(task):
     }
     if task.device == "cpu":
         found["spbm_compiled"] = constrained(task, SPBM, flat=True, compiled=True, **spbm)
+        found["spbm_binary"] = binary(task)
         found["spbm_unflat_compiled"] = constrained(task, SPBM, compiled=True, **spbm)
     return found
 
