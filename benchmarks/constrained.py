@@ -12,7 +12,8 @@ counts: what else the machine does only ever adds to it.
 
 ``ours_us`` is SPBM in the flat buffer with the compiled dual step, by `PairwiseGroups.binary` where that is faster.
 It is compared with torch's Adam as it comes (``ratio_stock_adam``) and with Adam of the same flavour, in one fused
-buffer (``ratio_same_adam``), so that a faster Adam is not claimed for SPBM.  A peer's ratio is to the stock Adam of its own process.
+buffer (``ratio_same_adam``), so that a faster Adam is not claimed for SPBM.  A peer's ratio is to the stock Adam of its
+own process.
 
 ``--epoch`` is an epoch of E2's shape, 98,925 rows x 50 in 983 batches of 72, the feed included.  ``--batched`` trains
 stacks of networks of that shape (processor time) and extrapolates to E2's grid of 360 configurations x 5 seeds x 40
