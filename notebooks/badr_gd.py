@@ -143,12 +143,12 @@ present(study.table_constants(tables), digits=2)
 # Under {prf:ref}`def-gd-assumptions`, with $D_t = (\lambda_t - \lambda_{t+1})/\gamma$ and $D^{in}_t = J(w_t)^\top v_t$:
 #
 # 1. $\lVert w^\star(\lambda) - w^\star(\lambda') \rVert \le (M_C/\mu) \lVert \lambda - \lambda' \rVert$, and $\nabla\varphi$ is $L_\varphi$-Lipschitz;
-# 2. $\varphi(\lambda_{t+1}) \le \varphi(\lambda_t) - \tfrac\gamma8 \lVert \bar D_t \rVert^2 - \tfrac\gamma4 \lVert D_t \rVert^2
-#    + \tfrac\gamma4 \lVert \bar D_t - D_t \rVert^2 + \tfrac\gamma2 \lVert \nabla\varphi(\lambda_t) - D^{in}_t \rVert^2
-#    + \tfrac{\gamma^2 L_\varphi}{2} \lVert D_t \rVert^2$;
+# 2. $\varphi(\lambda_{t+1}) \le \varphi(\lambda_t) - \tfrac\gamma8 \lVert \bar D_t \rVert^2 - \tfrac\gamma4 \lVert D_t \rVert^2 +
+#    \tfrac\gamma4 \lVert \bar D_t - D_t \rVert^2 + \tfrac\gamma2 \lVert \nabla\varphi(\lambda_t) - D^{in}_t \rVert^2 +
+#    \tfrac{\gamma^2 L_\varphi}{2} \lVert D_t \rVert^2$;
 # 3. $\lVert w_{t+1} - w^\star_t \rVert^2 \le (1 - \tau\mu) \lVert w_t - w^\star_t \rVert^2$, and the same for $v$ with $\rho$;
-# 4. $\lVert w_{t+1} - w^\star_{t+1} \rVert^2 \le (1 - \tfrac{\tau\mu}{2}) \lVert w_t - w^\star_t \rVert^2
-#    + \tfrac{2}{\tau\mu} (M_C/\mu)^2 \gamma^2 \lVert D_t \rVert^2$;
+# 4. $\lVert w_{t+1} - w^\star_{t+1} \rVert^2 \le (1 - \tfrac{\tau\mu}{2}) \lVert w_t - w^\star_t \rVert^2 +
+#    \tfrac{2}{\tau\mu} (M_C/\mu)^2 \gamma^2 \lVert D_t \rVert^2$;
 # 5. $\lVert v_t \rVert \le 4 L_{\mathcal{U},0} / (\rho \mu^2) + \varepsilon_{v,0}$;
 # 6. $\lVert v^\star(w_{t+1}, \lambda_{t+1}) - v^\star(w_t, \lambda_t) \rVert \le M_v \bigl( \tau L \lVert w_t - w^\star_t \rVert + \gamma \lVert D_t \rVert \bigr)$;
 # 7. $\lVert \nabla\varphi(\lambda_t) - D^{in}_t \rVert \le B \lVert w_t - w^\star_t \rVert + M_C \lVert v_t - v^\star(\lambda_t) \rVert$ (derived; its

@@ -71,8 +71,8 @@ for name, text in study.facts(tables, parameters).items():
 # 1. $E \lVert v_{t+1} \rVert^2 \le (1 - \rho\mu/8) \lVert v_t \rVert^2 + \tfrac{15}{\rho\mu} (L_{\mathcal{U},0}/\mu)^2 + 2 \rho^2 V_{\mathcal{U},1}$;
 # 2. $E \lVert w_{t+1} - w^\star_t \rVert^2 \le (1 - \tau\mu) \lVert w_t - w^\star_t \rVert^2 + \tau^2 V_{F,1}$, and
 #    $E \lVert v_{t+1} - v^\star(w_t, \lambda_t) \rVert^2 \le (1 - \rho\mu) \lVert v_t - v^\star(w_t, \lambda_t) \rVert^2 + \rho^2 (V_{ww} \lVert v_t \rVert^2 + V_{\mathcal{U},1})$;
-# 3. $E \lVert w_{t+1} - w^\star_{t+1} \rVert^2 \le (1 - \tfrac{\tau\mu}{2}) \lVert w_t - w^\star_t \rVert^2 + \tfrac{3}{\tau\mu} (M_C/\mu)^2 E \lVert \lambda_{t+1} - \lambda_t \rVert^2
-#    + \tfrac{\tau^2 \kappa}{\kappa - 1} V_{F,1}$;
+# 3. $E \lVert w_{t+1} - w^\star_{t+1} \rVert^2 \le (1 - \tfrac{\tau\mu}{2}) \lVert w_t - w^\star_t \rVert^2 + \tfrac{3}{\tau\mu} (M_C/\mu)^2 E \lVert \lambda_{t+1} - \lambda_t \rVert^2 +
+#    \tfrac{\tau^2 \kappa}{\kappa - 1} V_{F,1}$;
 # 4. a drift of $v^\star(w_t, \lambda_t)$ with a constant $L_{v,\star}$, and a recursion of $E[\lVert w_t - w^\star_t \rVert^2 \lVert v_t \rVert^2]$.
 # ````
 #
