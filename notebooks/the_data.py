@@ -225,3 +225,26 @@ print("nothing is left:", bool(np.abs(residual).max() < 1e-8))
 # %% [markdown]
 # ```{solution-end}
 # ```
+#
+# ```{exercise-start} Merging cannot shrink
+# :label: ex-merging
+# ```
+# Cells are merged smallest first until $k$ groups remain. Show that the smallest group never shrinks as $k$ falls, and see it
+# on Adult by gender and race.
+# ```{exercise-end}
+# ```
+
+# %% [markdown]
+# ```{solution-start} ex-merging
+# :class: dropdown
+# ```
+# A step replaces the smallest cell by its union with another one. The union is at least as large as both, and every other cell
+# was at least as large as the one that is gone.
+
+# %% tags=["solution"]
+smallest = [int(load("adult", sensitive=["gender", "race"], groups=k).group_sizes.min()) for k in (8, 6, 4, 2)]
+print(smallest, bool((np.diff(smallest) >= 0).all()))
+
+# %% [markdown]
+# ```{solution-end}
+# ```

@@ -54,7 +54,7 @@ def test_claims_stay_with_the_chapter_on_real_rows(tables, parameters) -> None:
 def test_prose_quotes_the_tables(tables, parameters) -> None:
     facts = study.facts(tables, parameters)
     assert all(isinstance(text, str) and text for text in facts.values())
-    assert "18 random problems" in facts["setting"]
+    assert "18 synthetic random problems" in facts["setting"]
 
 
 @pytest.mark.parametrize(

@@ -209,12 +209,13 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
     of = {number: checks[checks.statement.str.startswith(f"Proposition {number}")] for number in (1, 2, 3)}
     return {
         "setting": (
-            f"{checks.groupby(['loss', 'groups', 'problem']).ngroups:,} random problems ({', '.join(parameters.loss)}; "
+            f"{checks.groupby(['loss', 'groups', 'problem']).ngroups:,} synthetic random problems "
+            f"({', '.join(parameters.loss)}; "
             f"{', '.join(map(str, parameters.groups))} groups), seed {parameters.seed}; profile {parameters.profile}; "
             "no metric, hence no variant"
         ),
         "setting_flat": (
-            f"{parameters.problems} random problems, {parameters.weights} solutions each, seed {parameters.seed}; "
+            f"{parameters.problems} synthetic random problems, {parameters.weights} solutions each, seed {parameters.seed}; "
             f"profile {parameters.profile}; no metric, hence no variant"
         ),
         "setting_nonconvex": (

@@ -287,7 +287,7 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
         ),
         "setting_front": (
             f"{Instance.parse(parameters.front).title}, all rows, logistic, l2 {parameters.l2:g}, "
-            f"{parameters.points} points; profile {parameters.profile}"
+            f"{parameters.points} points; profile {parameters.profile}; variants cited and paper"
         ),
         "cases": f"{len(done):,}",
         "skipped": f"{int((tables['checks'].check == 'not defined').sum())}",

@@ -171,9 +171,13 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
     total = int(tables["collection"]["data sets"].sum())
     return {
         "setting": (
-            f"the {len(leaks)} data sets at hand ({', '.join(leaks.data)}), all rows; profile {parameters.profile}"
+            f"the {len(leaks)} data sets at hand ({', '.join(leaks.data)}), all rows; profile {parameters.profile}; "
+            "no metric, hence no variant"
         ),
-        "merge_setting": f"data set adult, all rows, cells of gender and race; profile {parameters.profile}",
+        "merge_setting": (
+            f"data set adult, all rows, cells of gender and race; profile {parameters.profile}; "
+            "no metric, hence no variant"
+        ),
         "at_hand": f"{len(here)} of the {len(shown)}",
         "equal_n": ", ".join(here[here.n == here.paper_n].title) or "none",
         "equal_d": ", ".join(here[here.d == here.paper_d].title) or "none",

@@ -219,7 +219,7 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
             f"{'penalised' if parameters.penalize_intercept else 'free'}"
         ),
         "all_setting": (
-            f"{len(groups)} data sets by {parameters.sensitive}, {pairs.metric.nunique()} metrics, variant "
+            f"{', '.join(groups.title)} by {parameters.sensitive}, {pairs.metric.nunique()} metrics, variant "
             f"{parameters.variant}; profile {parameters.profile}"
         ),
         "pairs": f"{len(pairs)}",
