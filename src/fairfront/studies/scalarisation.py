@@ -215,8 +215,8 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
             "no metric, hence no variant"
         ),
         "setting_flat": (
-            f"{parameters.problems} synthetic random problems, {parameters.weights} solutions each, seed {parameters.seed}; "
-            f"profile {parameters.profile}; no metric, hence no variant"
+            f"{parameters.problems} synthetic random problems, {parameters.weights} solutions each, "
+            f"seed {parameters.seed}; profile {parameters.profile}; no metric, hence no variant"
         ),
         "setting_nonconvex": (
             f"synthetic risks, {parameters.points:,} points; profile {parameters.profile}; no metric, hence no variant"
