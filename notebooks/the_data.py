@@ -171,6 +171,7 @@ present(runs.verdicts(result))
 # ```{solution-start} ex-own-rows
 # :class: dropdown
 # ```
+# One policy refuses and names the column, one drops the row, one fills the gap; the report says which rows or values it was.
 
 # %% tags=["solution"]
 import numpy as np
