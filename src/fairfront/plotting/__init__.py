@@ -2,11 +2,22 @@
 
 from fairfront.plotting.explorer import Html, simplex_explorer
 from fairfront.plotting.simplex import barycentric, draw_simplex
-from fairfront.plotting.style import FRONT, PATH, STRATEGIES, UNFAIRNESS_MAP, Mark, mark_strategies, panels, style
+from fairfront.plotting.style import (
+    FRONT,
+    METHODS,
+    PATH,
+    STRATEGIES,
+    UNFAIRNESS_MAP,
+    Mark,
+    mark_strategies,
+    panels,
+    style,
+)
 from fairfront.plotting.tables import present
 
 __all__ = [
     "FRONT",
+    "METHODS",
     "PATH",
     "STRATEGIES",
     "UNFAIRNESS_MAP",

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["FRONT", "PATH", "STRATEGIES", "UNFAIRNESS_MAP", "Mark", "mark_strategies", "panels", "style"]
+__all__ = ["FRONT", "METHODS", "PATH", "STRATEGIES", "UNFAIRNESS_MAP", "Mark", "mark_strategies", "panels", "style"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,16 @@ STRATEGIES: Mapping[str, Mark] = {
     "uniform": Mark("uniform", "#56B4E9", "o", 8.0),
     "erm": Mark("ERM", "#000000", "x"),
 }
+"""The strategies of the first paper, in the order in which they are listed."""
+
+METHODS: Mapping[str, Mark] = {
+    "spbm": Mark("SPBM", "#D55E00", "o"),
+    "ssl-alm": Mark("SSL-ALM", "#0072B2", "s"),
+    "ssw": Mark("SSw", "#009E73", "^"),
+    "adam": Mark("Adam", "#000000", "x"),
+    "adam-reg": Mark("Adam (reg.)", "#CC79A7", "D"),
+}
+"""The methods of the second paper, in the order in which they are listed."""
 
 _RC: Any = {
     "figure.facecolor": "white",  # opaque, so that a figure reads the same on a dark page
