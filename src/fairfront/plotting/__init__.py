@@ -2,6 +2,7 @@
 
 from fairfront.plotting.explorer import Html, simplex_explorer
 from fairfront.plotting.simplex import barycentric, draw_simplex
+from fairfront.plotting.steps import draw_profile
 from fairfront.plotting.style import (
     FRONT,
     METHODS,
@@ -24,6 +25,7 @@ __all__ = [
     "Html",
     "Mark",
     "barycentric",
+    "draw_profile",
     "draw_simplex",
     "mark_strategies",
     "panels",

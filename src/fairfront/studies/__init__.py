@@ -3,7 +3,8 @@
 A study module offers ``TITLE``, ``Parameters`` (a frozen dataclass over
 `fairfront.studies.parameters.StudyParameters`), ``datasets(parameters)``, ``run(parameters, progress)``,
 ``measure(tables, parameters)`` and functions ``figure_*(tables, parameters)``. Every public module of this package
-other than `parameters`, and `instances`, `landscapes` and `strategies`, which several studies share, is a study.
+other than `parameters`, and `instances`, `landscapes`, `profiles` and `strategies`, which several studies share, is a
+study.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fairfront.errors import unknown_name
 
 __all__ = ["get", "names", "source", "title"]
 
-_NOT_STUDIES = frozenset({"instances", "landscapes", "parameters", "strategies"})
+_NOT_STUDIES = frozenset({"instances", "landscapes", "parameters", "profiles", "strategies"})
 
 
 def names() -> tuple[str, ...]:
