@@ -175,14 +175,14 @@ def book_(
     parameter: Assignments = None,
     strict: Annotated[bool, typer.Option("--strict/--not-strict", help="Whether warnings are errors.")] = True,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the book (else: _build/html).")] = None,
+    workers: Annotated[int | None, typer.Option(help="Chapters executed at once (else: one for each core).")] = None,
 ) -> None:
     """Execute the chapters and build the book into _build/html (what `make book` does)."""
     from fairfront.runs import book
 
-    print(
-        book.build("quick" if profile is None else profile, chapter, _assignments(parameter), strict=strict, out=out)
-        / "index.html"
-    )
+    values = _assignments(parameter)
+    built = book.build(profile or "quick", chapter, values, strict=strict, out=out, workers=workers)
+    print(built / "index.html")
 
 
 @app.command()

@@ -32,6 +32,10 @@ class ArgumentError(FairfrontError, ValueError):
         self.argument, self.problem, self.remedy = argument, problem, remedy
         super().__init__(f"{argument}: {problem}" + (f" ({remedy})" if remedy else ""))
 
+    def __reduce__(self) -> tuple[type[ArgumentError], tuple[str, str, str]]:
+        """Return what pickle makes it of again, so that it comes out of another process as it is."""
+        return type(self), (self.argument, self.problem, self.remedy)
+
 
 class DataError(FairfrontError):
     """A data file is absent, corrupt, or holds something that it should not."""

@@ -29,4 +29,5 @@ def book() -> Book:
 @pytest.fixture(scope="session")
 def executed() -> list[Path]:
     """Return the executed notebooks of the smoke profile, the same that the book is built from."""
-    return [notebooks.execute(Path(name).name, profile="smoke") for name in chapters()]
+    names = [Path(name).name for name in chapters()]
+    return list(notebooks.execute_all({name: {"profile": "smoke"} for name in names}).values())

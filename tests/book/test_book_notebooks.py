@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
 from pathlib import Path
 
 import nbformat
 import pytest
 from built_book import ROOT
+
+from fairfront.runs.notebooks import cores
 
 pytestmark = pytest.mark.book
 
@@ -36,8 +39,11 @@ def notebook(path: Path, source: str, text: str) -> Path:
 
 
 def test_executed_notebooks_give_the_same_outputs_again(executed: list[Path]) -> None:
-    done = nbval(*executed)
-    assert done.returncode == 0, done.stdout + done.stderr
+    at_once = min(cores(), len(executed))
+    with ThreadPoolExecutor(at_once) as pool:
+        answers = pool.map(lambda first: nbval(*executed[first::at_once]), range(at_once))
+        for done in answers:
+            assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_chapter_has_numbers_and_booleans_compared(executed: list[Path]) -> None:

@@ -250,3 +250,30 @@ def test_a_folder_that_cannot_be_written_is_found_out_first(
     (folders / "file").write_text("")
     with pytest.raises(OutputError, match=r"^--out: cannot write to "):
         notebooks.execute("toy", out=folders / "file" / "out")
+
+
+def _half(number: int, log: Path) -> int:
+    """Divide 10 by a number, in another process, and note that it was tried."""
+    with log.open("a") as file:
+        file.write(f"{number}\n")
+    if number == 0:
+        raise ArgumentError("number", "is zero", "another one")
+    return 10 // number
+
+
+def test_calls_at_once_give_what_calls_in_a_row_give(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert notebooks._at_once(_half, [(5, log), (2, log), (1, log)], 2) == [2, 5, 10]
+    assert sorted(log.read_text().split()) == ["1", "2", "5"]
+
+
+def test_after_an_error_no_other_call_is_begun(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with pytest.raises(ArgumentError, match=r"^number: is zero \(another one\)$"):
+        notebooks._at_once(_half, [(0, log), *((7, log) for _ in range(50))], 1)
+    assert log.read_text().split().count("7") < 5
+
+
+def test_chapters_are_executed_by_at_least_one(toy_chapter: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"^workers: out of range: 0"):
+        notebooks.execute_all({"toy": {"profile": "smoke"}}, workers=0)

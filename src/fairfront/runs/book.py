@@ -44,6 +44,7 @@ def build(
     *,
     strict: bool = True,
     out: Path | None = None,
+    workers: int | None = None,
 ) -> Path:
     """Execute all chapters, build the book from them and return its folder.
 
@@ -61,6 +62,8 @@ def build(
         Whether a warning, or a reference that leads nowhere, is an error.
     out : Path, optional
         The book's folder, replaced as a whole; ``_build/html`` by default.
+    workers : int, optional
+        How many chapters are executed at once; by default one for each core.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def build(
     }
     require_writable(paths.build(), "build folder")
     require_writable(html.parent, "build folder" if out is None else "--out")
-    executed = {name: notebooks.execute(name, values) for name, values in chosen.items()}
+    executed = notebooks.execute_all(chosen, workers=workers)
     about = {"profile": profile, "parameters": chosen}
     key = _key(executed.values(), strict)
     if _stamp(html).get("key") == key:

@@ -11,15 +11,17 @@ import ast
 import contextlib
 import dataclasses
 import logging
+import multiprocessing
 import os
 import platform
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairfront import paths, studies
 from fairfront.errors import ArgumentError, FairfrontError, unknown_name
@@ -40,7 +42,21 @@ from fairfront.studies.parameters import (
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-__all__ = ["Chapter", "ExecutionError", "chapters", "costs", "execute", "folder", "get", "parameters", "values"]
+T = TypeVar("T")
+
+__all__ = [
+    "Chapter",
+    "ExecutionError",
+    "chapters",
+    "cores",
+    "costs",
+    "execute",
+    "execute_all",
+    "folder",
+    "get",
+    "parameters",
+    "values",
+]
 
 
 class ExecutionError(FairfrontError):
@@ -233,6 +249,42 @@ def execute(
     return out / place.name
 
 
+def execute_all(chosen: Mapping[str, Mapping[str, Any]], *, workers: int | None = None) -> dict[str, Path]:
+    """Execute several chapters, some of them at the same time, and return the executed notebooks by name.
+
+    Parameters
+    ----------
+    chosen : mapping of str to mapping
+        For each chapter's name what `values` returns.
+    workers : int, optional
+        How many chapters are executed at once, each in processes of its own with one thread; by default as many as this
+        process may use cores.
+
+    Raises
+    ------
+    ArgumentError
+        If `workers` is less than 1.
+    OutputError
+        If a folder cannot be written.
+    ExecutionError
+        If a cell raises an error: of the first chapter that fails, once those that had begun have ended. No other
+        chapter is begun.
+    """
+    workers = cores() if workers is None else workers
+    if workers < 1:
+        raise ArgumentError("workers", f"out of range: {workers}", "1 or more")
+    stale = [name for name, values in chosen.items() if not _is_up_to_date(name, values)]
+    if min(len(stale), workers) < 2:
+        return {name: execute(name, values) for name, values in chosen.items()}
+    made = dict(zip(stale, _at_once(execute, [(name, chosen[name]) for name in stale], workers), strict=True))
+    return {name: made[name] if name in made else execute(name, values) for name, values in chosen.items()}
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 # -- reading scripts -------------------------------------------------------------------------------------------------
 
 
@@ -307,6 +359,27 @@ def _assignments(name: str, source: str) -> tuple[dict[str, Any], dict[str, str]
 
 
 # -- executing -------------------------------------------------------------------------------------------------------
+
+
+def _is_up_to_date(name: str, chosen: Mapping[str, Any]) -> bool:
+    chapter = get(name)
+    return _key_of(folder(chosen) / f"{name}.ipynb") == _key(chapter, chosen)
+
+
+def _at_once(function: Callable[..., T], calls: Sequence[tuple[Any, ...]], workers: int) -> list[T]:
+    """Return what a function gives for each call, in their order; calls run at once in processes of their own.
+
+    After an error no other call is begun.  Processes and not threads, so that an interruption reaches each of them.
+    """
+    with ProcessPoolExecutor(min(workers, len(calls)), mp_context=multiprocessing.get_context("spawn")) as pool:
+        futures = [pool.submit(function, *call) for call in calls]
+        try:
+            for future in as_completed(futures):
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [future.result() for future in futures]
 
 
 def _key(chapter: Chapter, chosen: Mapping[str, Any]) -> str:
