@@ -3,6 +3,10 @@
 An entry is a folder ``STUDY/ADDRESS`` with one Parquet file a table, ``measurements.json`` and ``provenance.json``. The
 address is the SHA-256 of the study, its parameters with the profile's sizes filled in, the digests of its data, the
 package's version and the digest of the code that computes it. An entry appears at once or not at all.
+
+A study whose work falls into parts names them (``units(parameters)``, parameters of the same study). Each part is an
+entry of its own, at the address of its parameters, so that a computation that was interrupted goes on where it stopped.
+The whole is joined from them. A part's entry says that it is one, and nothing is measured of it.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,10 +33,10 @@ from fairfront.errors import ArgumentError, OutputError
 from fairfront.runs import provenance
 from fairfront.runs.files import require_writable, temporary_folder, writing
 from fairfront.runs.ledger import Measurement, checked
-from fairfront.runs.progress import ProgressFunction, shown
+from fairfront.runs.progress import ProgressFunction, quiet, shown
 from fairfront.studies.parameters import StudyParameters, to_json
 
-__all__ = ["Entry", "Result", "address", "compute", "entries", "study_source"]
+__all__ = ["Entry", "Result", "address", "compute", "compute_part", "entries", "parts", "study_source"]
 
 _log = logging.getLogger(__name__)
 _PROVENANCE, _MEASUREMENTS = "provenance.json", "measurements.json"
@@ -54,7 +58,7 @@ class Result:
     measurements : tuple of Measurement
         What was measured of the papers' claims.
     provenance : dict
-        Commit, versions, seed, wall time (seconds), date, digests.
+        Commit, versions, seed, wall time (seconds; all parts' together), date, digests, the parts' addresses.
     address : str
         Where the store keeps it (SHA-256, hexadecimal).
     reused : bool
@@ -94,6 +98,10 @@ def compute(
 ) -> Result:
     """Return a study's result: from the store where it is there, else computed and put there.
 
+    A study that has several parts (`parts`) is computed part by part; each of them is put into the store as soon as it
+    is done, or taken from there. Then their tables are joined: by the study's ``join(parts, parameters)`` where it has
+    one, else one below the other, table by table.
+
     Parameters
     ----------
     study : str or module
@@ -103,7 +111,7 @@ def compute(
     progress : bool or callable, default True
         Whether to show bars on a terminal, or the function ``progress(iterable, description, total)`` to use.
     refresh : bool, default False
-        Whether to compute even if the store has the result.
+        Whether to compute even if the store has the result, or parts of it.
 
     Returns
     -------
@@ -113,54 +121,164 @@ def compute(
     Raises
     ------
     ArgumentError
-        If the study is unknown, or the parameters are not its own.
+        If the study is unknown, or the parameters are not its own, or its parts do not fit together.
     OutputError
         If the store cannot be written; found out before anything is computed.
     """
+    module, resolved = _prepared(study, parameters)
+
+    def make() -> _Made:
+        with shown(progress) as track:
+            units = parts(module, resolved)
+            if units == (resolved,):
+                return _run(module, resolved, track)
+            description = f"{_name(module)}: parts"
+            done = [compute_part(module, unit, refresh=refresh) for unit in track(units, description, total=len(units))]
+        return _join(module, resolved, done)
+
+    return _obtain(module, resolved, make, part=False, refresh=refresh)
+
+
+def compute_part(study: str | Any, parameters: StudyParameters, *, refresh: bool = False) -> Result:
+    """Return the tables of a part of a study: from the store where it is there, else computed and put there.
+
+    Nothing is measured of a part. What the store holds as a result of its own will do.
+
+    Parameters
+    ----------
+    study : str or module
+        As for `compute`.
+    parameters : StudyParameters
+        One of `parts`.
+    refresh : bool, default False
+        Whether to compute even if the store has it.
+
+    Raises
+    ------
+    ArgumentError
+        If the parameters are those of several parts, and as for `compute`.
+    OutputError
+        As for `compute`.
+    """
+    module, resolved = _prepared(study, parameters)
+
+    def make() -> _Made:
+        if parts(module, resolved) != (resolved,):
+            raise ArgumentError(f"study {_name(module)}", "a part has other parts", "units(part) returns (part,)")
+        return _run(module, resolved, quiet)
+
+    return _obtain(module, resolved, make, part=True, refresh=refresh)
+
+
+def parts(study: str | Any, parameters: StudyParameters) -> tuple[StudyParameters, ...]:
+    """Return the parts into which a study's work falls: the parameters themselves where it names no others.
+
+    Parameters
+    ----------
+    study : str or module
+        As for `compute`.
+    parameters : StudyParameters
+        An instance of the study's ``Parameters``.
+
+    Returns
+    -------
+    tuple of StudyParameters
+        Parameters of the same study, the profile's sizes filled in.
+
+    Raises
+    ------
+    ArgumentError
+        If the study names none, or something that is not its ``Parameters``.
+    """
+    module, resolved = _prepared(study, parameters)
+    if not hasattr(module, "units"):
+        return (resolved,)
+    units = tuple(module.units(resolved))
+    if not units or not all(isinstance(unit, module.Parameters) for unit in units):
+        raise ArgumentError(f"study {_name(module)}", "its parts are not its Parameters", "units returns one or more")
+    return tuple(unit.resolved() for unit in units)
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """Tables, the seconds that they took, and the addresses of the parts that they were joined from."""
+
+    tables: Mapping[str, pd.DataFrame]
+    seconds: float
+    addresses: Sequence[str] = ()
+
+
+def _run(module: Any, resolved: StudyParameters, track: ProgressFunction) -> _Made:
+    started = time.perf_counter()
+    return _Made(module.run(resolved, track), time.perf_counter() - started)
+
+
+def _join(module: Any, resolved: StudyParameters, done: Sequence[Result]) -> _Made:
+    tables = [part.tables for part in done]
+    names = list(tables[0])
+    for part in done:
+        if set(part.tables) != set(names):
+            problem = f"its parts have different tables: {', '.join(names)} and {', '.join(part.tables)}"
+            raise ArgumentError(f"study {_name(module)}", problem, "run returns the same tables for every part")
+    if hasattr(module, "join"):
+        joined = module.join(tables, resolved)
+    else:
+        joined = {name: pd.concat([part[name] for part in tables], ignore_index=True) for name in names}
+    seconds = sum(float(part.provenance["wall_seconds"]) for part in done)
+    return _Made(joined, seconds, [part.address for part in done])
+
+
+def _prepared(study: str | Any, parameters: StudyParameters | None) -> tuple[Any, StudyParameters]:
+    """Return a study's module and its parameters, the profile's sizes filled in."""
     module = studies.get(study) if isinstance(study, str) else study
     name = _name(module)
     parameters = module.Parameters() if parameters is None else parameters
     if not isinstance(parameters, module.Parameters):
         raise ArgumentError("parameters", f"{type(parameters).__qualname__} given", f"{name} takes its own Parameters")
-    resolved = parameters.resolved()
-    key = _key(module, resolved)
-    place = paths.store() / name / provenance.digest(key)
+    return module, parameters.resolved()
 
+
+def _obtain(module: Any, resolved: StudyParameters, make: Callable[[], _Made], *, part: bool, refresh: bool) -> Result:
+    """Return what the store has, else store what is made; a part in the store becomes a result where one is wanted."""
+    name, key = _name(module), _key(module, resolved)
+    place = paths.store() / name / provenance.digest(key)
     found = None if refresh else _read(place)
     if found is not None:
         tables, measurements, origin = found
-        return Result(name, resolved, tables, measurements, origin, place.name, reused=True)
+        if part or not origin.get("part", False):
+            return Result(name, resolved, tables, measurements, origin, place.name, reused=True)
 
     require_writable(place.parent, _STORE)
+    made = make() if found is None else _Made(found[0], float(found[2]["wall_seconds"]))
     started = time.perf_counter()
-    with shown(progress) as track:
-        made = module.run(resolved, track)
-    _check_tables(name, made)
+    _check_tables(name, made.tables)
     with temporary_folder(place) as outer:
         folder = outer / "entry"
         with writing(place, _STORE):
             folder.mkdir()
-            for table, frame in made.items():
+            for table, frame in made.tables.items():
                 frame.to_parquet(_table_path(folder, table), index=False)
-        tables = {table: pd.read_parquet(_table_path(folder, table)) for table in made}
-        measurements = checked(module.measure(tables, resolved))
+        tables = {table: pd.read_parquet(_table_path(folder, table)) for table in made.tables}
+        measurements = () if part else checked(module.measure(tables, resolved))
         origin = {
             **key,
             "default": resolved == type(resolved)(profile=resolved.profile).resolved(),
             "seed": resolved.seed,
             **provenance.commit(),
             "versions": provenance.versions(),
-            "wall_seconds": round(time.perf_counter() - started, 3),
+            "wall_seconds": round(made.seconds + time.perf_counter() - started, 3),
             "date": provenance.now(),
-            "tables": list(made),
+            "tables": list(made.tables),
+            "part": part,
+            "parts": list(made.addresses),
         }
         with writing(place, _STORE):
             _write_json(folder / _MEASUREMENTS, [dataclasses.asdict(measurement) for measurement in measurements])
             origin["files"] = {path.name: provenance.file_digest(path) for path in sorted(folder.iterdir())}
             origin["digest"] = provenance.digest(origin)
             _write_json(folder / _PROVENANCE, origin)
-            _publish(folder, place, outer, replace=refresh)
-    return Result(name, resolved, tables, measurements, origin, place.name, reused=False)
+            _publish(folder, place, outer, part=part, replace=refresh)
+    return Result(name, resolved, tables, measurements, origin, place.name, reused=found is not None)
 
 
 def address(study: str | Any, parameters: StudyParameters) -> str:
@@ -178,14 +296,15 @@ def address(study: str | Any, parameters: StudyParameters) -> str:
 
 
 def entries() -> Iterator[Entry]:
-    """Yield the store's whole entries, study by study; what is damaged or still being written is passed over."""
+    """Yield the store's results, study by study; parts, and what is damaged or still being written, are passed over."""
     for place in sorted(paths.store().glob("*/*")):
         if re.fullmatch("[0-9a-f]{64}", place.name):
             try:
                 origin, measurements = _read_records(place)
             except _DAMAGE:
                 continue
-            yield Entry(place.parent.name, place.name, origin, measurements)
+            if not origin.get("part", False):
+                yield Entry(place.parent.name, place.name, origin, measurements)
 
 
 _DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
@@ -256,11 +375,11 @@ def _read_records(place: Path) -> tuple[dict[str, Any], tuple[Measurement, ...]]
     return origin, tuple(Measurement(**measurement) for measurement in measurements)
 
 
-def _publish(folder: Path, place: Path, outer: Path, *, replace: bool) -> None:
+def _publish(folder: Path, place: Path, outer: Path, *, part: bool, replace: bool) -> None:
     """Move a finished entry to its place.
 
-    Two processes may have computed the same: the second one finds a whole entry and leaves it. A damaged entry, or one
-    that is to be refreshed, is first moved out of the way.
+    Two processes may have computed the same: the second one finds a whole entry and leaves it. A damaged entry, one
+    that is to be refreshed, or a part where a result comes, is first moved out of the way.
     """
     for attempt in range(100):
         try:
@@ -270,7 +389,8 @@ def _publish(folder: Path, place: Path, outer: Path, *, replace: bool) -> None:
                 raise
         else:
             return
-        if not replace and _read(place) is not None:
+        there = None if replace else _read(place)
+        if there is not None and (part or not there[2].get("part", False)):
             return
         try:
             os.replace(place, outer / f"old-{attempt}")
