@@ -14,7 +14,7 @@ from fairfront.constrained.constraints import (
     equality,
     group_means,
 )
-from fairfront.constrained.networks import mlp
+from fairfront.constrained.networks import convnet, mlp, resnet18
 from fairfront.constrained.optimizer import ConstrainedOptimizer, StepInfo
 from fairfront.constrained.penalized import PenalizedAdam
 from fairfront.constrained.sampling import GroupSampler
@@ -60,9 +60,11 @@ __all__ = [
     "UserConstraints",
     "WarmupCosine",
     "barriers",
+    "convnet",
     "equality",
     "group_means",
     "mlp",
+    "resnet18",
     "train",
     "train_batched",
     "train_mlp",

@@ -12,7 +12,7 @@ import hashlib
 import io
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -43,6 +43,7 @@ __all__ = [
     "evaluate",
     "kkt_report",
     "method_of",
+    "row_hits",
     "row_losses",
     "train",
     "train_mlp",
@@ -84,6 +85,14 @@ def row_losses(logits: Tensor, labels: Tensor) -> Tensor:
         return nn.functional.cross_entropy(logits, labels.long(), reduction="none")
     flat = logits if logits.ndim == 1 else logits.squeeze(1)
     return nn.functional.binary_cross_entropy_with_logits(flat, labels.to(flat.dtype), reduction="none")
+
+
+def row_hits(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return 1 for each row whose label has the largest logit (or the one logit's sign), else 0, shape (n,)."""
+    if logits.ndim == 2 and logits.shape[1] > 1:
+        return (logits.argmax(1) == labels).to(logits.dtype)
+    flat = logits if logits.ndim == 1 else logits.squeeze(1)
+    return ((flat > 0) == (labels > 0.5)).to(logits.dtype)
 
 
 # ---------------------------------------------------------------------------------------------------- rows
@@ -188,7 +197,10 @@ def evaluate(
     constraints : Tensor of shape (m,)
         g, to be <= 0, in the order of ``constraint.names()``.
     """
-    logits = _all_logits(model, rows)
+    return _evaluated(_all_logits(model, rows), constraint, rows, loss)
+
+
+def _evaluated(logits: Tensor, constraint: Constraints, rows: Rows, loss: RowLoss) -> tuple[float, Tensor]:
     with torch.no_grad():
         return _objective(loss, logits, rows), _vector(_values(constraint, logits, rows.y, rows.groups).evaluate())
 
@@ -462,7 +474,7 @@ class TrainingResult:
         A row an evaluation: epoch (from 1), step, lr (share of the learning rate at the epoch's last step), objective
         (mean loss over all rows, unweighted), max_constraint and mean_constraint (over i of g_i; a maximum <= 0 is
         feasible), lambda_max, lambda_mean, penalty_min, penalty_mean (NaN where the method has none), skipped
-        (constraint values skipped so far).
+        (constraint values skipped so far), and a column for each of the metrics asked for.
     constraints, multipliers : array of shape (evaluations, m)
         Every constraint's value over all rows, and its multiplier.
     penalties : array of shape (evaluations, m), or None
@@ -509,6 +521,7 @@ def train(
     objective: Objective = "population",
     schedule: WarmupCosine | None = None,
     loss: RowLoss = row_losses,
+    metrics: Mapping[str, RowLoss] | None = None,
     evaluate_every: int = 1,
     stop: Callable[[pd.DataFrame], bool] | None = None,
     checkpoint: Checkpoint | None = None,
@@ -538,6 +551,9 @@ def train(
         Of the learning rate; by default the paper's.
     loss : callable
         Each row's loss, shape (B,), from (logits, labels); by default the cross-entropy.
+    metrics : mapping of str to callable, optional
+        Further columns of the history: the mean over all rows of a value a row from (logits, labels), such as
+        `row_hits`, whose mean is the accuracy.
     evaluate_every : int, default 1
         Epochs between two rows of the history; the last epoch always gives one.
     stop : callable, optional
@@ -568,6 +584,7 @@ def train(
     from the sampler's seed, inside a fork, so that such models resume exactly too and the caller's generator stays.
     """
     schedule = WarmupCosine() if schedule is None else schedule
+    metrics = {} if metrics is None else metrics
     for argument, value in (
         ("epochs", epochs),
         ("evaluate_every", evaluate_every),
@@ -590,6 +607,7 @@ def train(
         "sampler": [sampler.batch_size, sampler.steps, seed],
         "training": [epochs, objective, dataclasses.asdict(schedule), getattr(loss, "__qualname__", repr(loss))],
         "evaluate_every": evaluate_every,
+        "metrics": list(metrics),
     }
     log = _Log(constraint.names())
     start = _resumed(checkpoint, run, model, optimizer, sampler, log) if checkpoint is not None else 0
@@ -613,8 +631,10 @@ def train(
                 step += 1
         last = epoch == epochs - 1
         if last or (epoch + 1) % evaluate_every == 0:
-            found = evaluate(model, constraint, rows, loss=loss)
-            log.add(epoch + 1, step, schedule.factor(step - 1, horizon), *found, optimizer)
+            evaluated = _all_logits(model, rows)
+            found = _evaluated(evaluated, constraint, rows, loss)
+            more = {name: _objective(metric, evaluated, rows) for name, metric in metrics.items()}
+            log.add(epoch + 1, step, schedule.factor(step - 1, horizon), *found, optimizer, more)
             stopped = not last and stop is not None and stop(log.history())
         if checkpoint is not None and (last or stopped or (epoch + 1) % checkpoint_every == 0):
             checkpoint.write(_saved(run, epoch + 1, model, optimizer, sampler, log))
@@ -638,7 +658,14 @@ class _Log:
         self.states: dict[str, list[Tensor]] = {"constraints": [], "multipliers": [], "penalties": []}
 
     def add(
-        self, epoch: int, step: int, lr: float, objective: float, g: Tensor, optimizer: ConstrainedOptimizer
+        self,
+        epoch: int,
+        step: int,
+        lr: float,
+        objective: float,
+        g: Tensor,
+        optimizer: ConstrainedOptimizer,
+        more: Mapping[str, float],
     ) -> None:
         """Add an evaluation."""
         multipliers, penalties = _vector(optimizer.multipliers), optimizer.penalties
@@ -661,6 +688,7 @@ class _Log:
         row["penalty_min"] = math.nan if penalties is None else penalties.min().item()
         row["penalty_mean"] = math.nan if penalties is None else penalties.mean().item()
         row["skipped"] = int(_vector(optimizer.skip_counts).sum())
+        row |= more
         self.rows.append(row)
 
     def history(self) -> pd.DataFrame:
