@@ -237,3 +237,7 @@ def test_communities(read):
     table = TASKS["communities"](frame)
     assert table.target.tolist() == [0.25, 0.75] and groups("communities", table) == {"race": ["white", "black"]}
     assert list(table.features) == [*columns[5:9], "income"]
+    # As published: the one row that is complete, identifiers included, without the shares.
+    published = TASKS["communities"](frame, as_published=True)
+    assert published.target.tolist() == [0.75] and list(published.features) == ["police", "income"]
+    assert published.cells.tolist() == ["0 black"]

@@ -43,7 +43,11 @@ def figures(data: GroupedData, weights: list[float]) -> dict[str, float]:
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
     ("name", "sensitive", "record"),
-    [("lsac", ["gender", "race"], "lawschool"), ("parkinsons", ["gender"], "parkinsons")],
+    [
+        ("lsac", ["gender", "race"], "lawschool"),
+        ("parkinsons", ["gender"], "parkinsons"),
+        ("communities", ["race"], "communities_and_crime"),
+    ],
 )
 def test_the_authors_records_are_reproduced(records, name, sensitive, record, seed):
     data = load(name, sensitive=sensitive, seed=seed, as_published=True)
@@ -80,10 +84,15 @@ def test_no_recipe():
         load("adult", sensitive="gender", as_published=True)
 
 
-def test_german_has_its_label_and_communities_another_split():
+def test_german_has_its_label_and_communities_the_complete_rows():
     assert "credit" in load("german", sensitive="gender", as_published=True).feature_names
     data = load("communities", sensitive="race", as_published=True)
-    assert data.n_groups == 2 and data.n_rows == 1993
+    assert (
+        data.n_rows == 123
+        and data.n_features == 119
+        and data.group_names == ("1 white", "0 black + 2 asian + 3 hispanic")
+    )
+    assert np.bincount(data.groups[data.train]).tolist() == [60, 26]
 
 
 def test_cells_are_merged_two_by_two_in_each_part_alone():

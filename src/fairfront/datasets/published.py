@@ -14,9 +14,6 @@ from fairfront.datasets.groups import Partition
 
 __all__ = ["merge_apart", "split"]
 
-# A cell with fewer rows than this is in no group of theirs; no cell of their data sets is that small.
-LEAST = 12
-
 
 def split(
     cells: NDArray[np.object_] | NDArray[np.int64], test_size: float, seed: int
@@ -54,7 +51,7 @@ def merge_apart(
     names: tuple[str, ...] = ()
     for part in parts:
         found, counts = np.unique(cells[part], return_counts=True)
-        merged = [([cell], int(count)) for cell, count in zip(found, counts, strict=True) if count >= LEAST]
+        merged = [([cell], int(count)) for cell, count in zip(found, counts, strict=True)]
         while len(merged) > groups:
             merged.sort(key=lambda group: group[1])
             (one, few), (two, more), *rest = merged
