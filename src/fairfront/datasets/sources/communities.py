@@ -28,7 +28,7 @@ COMPLETE = "complete"
 def read(raw: Sequence[Path]) -> pd.DataFrame:
     """Return the canonical file without its identifiers, named as communities.names does, and a column more.
 
-    1,994 rows of 124 columns. The last says whether a row is complete in every column of the file, identifiers included.
+    1,994 rows of 124 columns. The last says whether a row is complete in every column, identifiers included.
     """
     data, documentation = raw
     columns = re.findall(r"^@attribute (\S+)", documentation.read_text(encoding="utf-8"), flags=re.MULTILINE)
