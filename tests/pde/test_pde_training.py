@@ -109,6 +109,25 @@ def test_the_paper_s_configuration_is_that_of_its_appendix() -> None:
     }
 
 
+def test_another_length_keeps_what_is_slow_in_proportion() -> None:
+    solved = configuration("solved", "helmholtz", "spbm")
+    shorter = solved.over(600)
+    assert shorter.iterations == 600
+    assert (shorter.parameters.gamma, shorter.parameters.kappa) == pytest.approx((0.9, 1 - 1 / 80))  # 200 steps of 1500
+    assert solved.over(8).parameters.kappa == pytest.approx(0.9)
+    assert solved.over(solved.iterations) == solved
+    longer = solved.over(3000)
+    assert (longer.parameters.gamma, longer.parameters.kappa) == pytest.approx((0.9, 1 - 1 / 400))
+    paper = configuration("paper", "helmholtz", "spbm")
+    assert paper.over(600).parameters == paper.parameters  # gamma = 0.1 forgets in a step or two
+    dual = configuration("paper", "helmholtz", "ssl-alm")
+    assert dual.over(600).parameters.eta == pytest.approx(30 * dual.parameters.eta)
+    shifted = configuration("solved", "helmholtz", "ssl-alm")
+    assert shifted.over(8).parameters.eta == shifted.parameters.rho
+    switching = configuration("solved", "helmholtz", "ssw")
+    assert switching.over(600) == dataclasses.replace(switching, iterations=600)
+
+
 @pytest.mark.parametrize(
     ("name", "equation", "method"),
     [("solved", "helmholtz", "spbm"), ("paper", "klein_gordon", "spbm"), ("solved", "burgers", "ssw")],

@@ -25,7 +25,21 @@ from torch import Tensor
 from fairfront.errors import ArgumentError, unknown_name
 from fairfront.pde.networks import Rows
 
-__all__ = ["EPSILON", "PROBLEMS", "Collapse", "Condition", "Evaluation", "Problem", "Solution", "collapse", "problem"]
+__all__ = [
+    "EPSILON",
+    "EXPERIMENTS",
+    "PROBLEMS",
+    "Collapse",
+    "Condition",
+    "Evaluation",
+    "Problem",
+    "Solution",
+    "collapse",
+    "problem",
+]
+
+EXPERIMENTS = {"E6": "helmholtz", "E7": "burgers", "E8": "klein_gordon"}
+"""The second paper's experiments, and the problem of each."""
 
 EPSILON = 1e-4
 """Bound on every condition's mean squared deviation (Table 1 of the second paper)."""

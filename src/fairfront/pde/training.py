@@ -57,6 +57,7 @@ METHODS: dict[str, type[MethodParameters]] = {
 _BASES: dict[str, Callable[..., torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "soap": SOAP}
 _GRID = 51  # points along each input of the training grid
 _FORMAT = 1
+_SHORTEST = 10.0  # steps: a memory as short as this is not shortened
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +117,34 @@ class Configuration:
     def epoch(self) -> int:
         """Steps an epoch: those of one pass over as many points as the grid has."""
         return math.ceil(_GRID**2 / self.batch)
+
+    def over(self, iterations: int) -> Configuration:
+        """Return the same configuration over another number of steps, what is slow in it as slow as before.
+
+        The learning rate's schedule and SSw's tolerance run over the whole of a run anyway. SPBM's averages of
+        multipliers and penalties forget in 1/(1 - gamma) and 1/(1 - kappa) steps: such a time, where it is longer than
+        ten steps, keeps its share of the run, down to ten steps. SSL-ALM's step on the multipliers grows as the steps
+        become fewer, up to rho where the shifted penalty bounds it.
+
+        Parameters
+        ----------
+        iterations : int
+            Steps.
+        """
+        share, p = iterations / self.iterations, self.parameters
+        if isinstance(p, SPBMParameters):
+            p = dataclasses.replace(p, gamma=_average(p.gamma, share), kappa=_average(p.kappa, share))
+        elif isinstance(p, SSLALMParameters):
+            bound = p.rho if p.penalty == "shifted" and p.rho > 0 else math.inf
+            p = dataclasses.replace(p, eta=min(p.eta / share, max(bound, p.eta)))
+        return dataclasses.replace(self, parameters=p, iterations=iterations)
+
+
+def _average(weight: float, share: float) -> float:
+    """Return the weight of the old value in an average whose memory keeps its share of a run of another length."""
+    if weight <= 1 - 1 / _SHORTEST:
+        return weight
+    return 1 - 1 / max(share / (1 - weight), _SHORTEST)
 
 
 @cache
