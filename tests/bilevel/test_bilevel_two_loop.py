@@ -36,6 +36,10 @@ def test_no_solver_is_worse_than_its_start_and_its_value_is_exact(solver, loss):
     assert frame["value"].min() == pytest.approx(solution.value, abs=1e-7) and frame["time"].is_monotonic_increasing
     np.testing.assert_allclose(frame[["weight_0", "weight_1", "weight_2"]].sum(axis=1), 1.0, atol=1e-12)
     assert solution.lower_solves >= 2 and solution.adjoint_solves >= 1 and solution.seconds > 0
+    solves, passes = (np.array([getattr(record, name) for record in solution.history]) for name in ("solves", "passes"))
+    assert solves[0] == 1 and (np.diff(solves) >= 0).all()  # the first value comes before its gradient
+    assert solves[-1] <= solution.lower_solves + solution.adjoint_solves
+    assert passes[0] >= 1 and (np.diff(passes) >= 0).all()
 
 
 @pytest.mark.parametrize("name", ["demographic_parity", "equalized_odds", "hsic", "individual_fairness"])
@@ -132,6 +136,8 @@ def test_arguments_are_checked():
         slsqp(risks, metric, ftol=0)
     with pytest.raises(ArgumentError, match=r"^gtol"):
         trust_constr(risks, metric, gtol=np.nan)
+    with pytest.raises(ArgumentError, match=r"^barrier"):
+        trust_constr(risks, metric, barrier=0.0)
     with pytest.raises(ArgumentError, match=r"^gap"):
         frank_wolfe(risks, metric, gap=-1)
     with pytest.raises(ArgumentError, match=r"^max_iterations"):

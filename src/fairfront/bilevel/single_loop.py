@@ -311,7 +311,7 @@ def badr_gd(
     record_every : int, default 10
         Steps between records of the history; their values are M(w_t), which is not phi(lambda_t).
     """
-    history = History()
+    history = History(risks)
     _check(risks, metric)
     steps = practical_steps(risks, metric) if steps is None else steps
     status, left = "iteration limit", float("inf")
@@ -368,7 +368,7 @@ def badr_sgd(
     """
     if window < 1:
         raise ArgumentError("window", f"must be at least 1, got {window}")
-    history = History()
+    history = History(risks)
     _check(risks, metric)
     steps = practical_steps(risks, metric) if steps is None else steps
     status, moved = "iteration limit", float("inf")

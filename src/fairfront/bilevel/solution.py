@@ -30,20 +30,33 @@ class Record(NamedTuple):
         phi there; what a single-loop method computes on its way instead is said by it.
     weights : array of shape (S,)
         lambda.
+    solves : int
+        Lower-level and adjoint problems solved by then: evaluations of phi and of its gradient.
+    passes : int
+        Passes over the rows by then.
     """
 
     iteration: int
     time: float
     value: float
     weights: Array
+    solves: int = 0
+    passes: int = 0
 
 
 class History:
-    """Records of a running solver."""
+    """Records of a running solver, on some rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, risks: GroupRisks) -> None:
         self._begun = time.perf_counter()
+        self._source, self._passes = risks.source, risks.source.passes
+        self._objective: Objective | None = None
         self.records: list[Record] = []
+
+    def watch(self, objective: Objective) -> Objective:
+        """Return an objective whose evaluations the records count from now on."""
+        self._objective = objective
+        return objective
 
     @property
     def elapsed(self) -> float:
@@ -53,7 +66,10 @@ class History:
     def add(self, value: float, weights: Array, iteration: int | None = None) -> None:
         """Append an iterate, by default the one after the last."""
         number = len(self.records) if iteration is None else iteration
-        self.records.append(Record(number, self.elapsed, float(value), np.array(weights)))
+        asked = self._objective
+        solves = 0 if asked is None else asked.lower_solves + asked.adjoint_solves
+        passes = self._source.passes - self._passes
+        self.records.append(Record(number, self.elapsed, float(value), np.array(weights), solves, passes))
 
 
 @dataclass(frozen=True, eq=False)

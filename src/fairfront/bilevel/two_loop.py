@@ -85,6 +85,7 @@ def trust_constr(
     *,
     start: ArrayLike | None = None,
     gtol: float = 1e-5,
+    barrier: float = 1e-6,
     max_iterations: int = 500,
 ) -> BilevelSolution:
     """Return a local minimum of phi by the trust-region interior-point method of SciPy.
@@ -95,11 +96,15 @@ def trust_constr(
     ----------
     gtol : float, default 1e-5
         Norm of the Lagrangian's gradient at which the solver stops (the paper's value).
+    barrier : float, default 1e-6
+        Barrier parameter, and tolerance of its subproblem, to begin with.  SciPy's own is 0.1; as it tests ``gtol``
+        without a look at the barrier, it then stops in mid-air.
     """
     _check(risks, "gtol", gtol, max_iterations)
-    # SciPy tests gtol without a look at the barrier: with its own barrier, 0.1 at first, it stops in mid-air (seen).
-    barrier = {"initial_barrier_parameter": 1e-6, "initial_barrier_tolerance": 1e-6}
-    options = {"gtol": gtol, "xtol": 1e-12, "maxiter": max_iterations, **barrier}
+    if not (np.isfinite(barrier) and barrier > 0):
+        raise ArgumentError("barrier", f"must be a positive number, got {barrier}")
+    begin = {"initial_barrier_parameter": barrier, "initial_barrier_tolerance": barrier}
+    options = {"gtol": gtol, "xtol": 1e-12, "maxiter": max_iterations, **begin}
     with warnings.catch_warnings():
         # A step of length 0, at which SciPy keeps its Hessian as it was, is no news to the caller.
         warnings.filterwarnings("ignore", message="delta_grad == 0.0", category=UserWarning)
@@ -129,11 +134,12 @@ def frank_wolfe(
         At most so many steps (the paper's value).
     """
     _check(risks, "gap", gap, max_iterations, most_groups=None)
-    history, objective = History(), Objective(risks, metric, **_SEARCH)
+    history = History(risks)
+    objective = history.watch(Objective(risks, metric, **_SEARCH))
     lam = _start(risks, start)
     for t in range(max_iterations + 1):
+        history.add(objective.value(lam), lam)
         evaluation = objective.evaluate(lam)
-        history.add(evaluation.value, lam)
         vertex = int(np.argmin(evaluation.gradient))
         found = float(evaluation.gradient @ lam - evaluation.gradient[vertex])
         if found <= gap or t == max_iterations:
@@ -188,7 +194,7 @@ def multi_start(
     BilevelSolution
         ``local_minima`` holds each different one; counts are those of all runs; the history is the best run's.
     """
-    clock = History()
+    clock = History(risks)
     found = [
         solver(risks, metric, start=start, **options)
         for start in (standard_starts(risks).values() if starts is None else starts)
@@ -240,7 +246,8 @@ def exhaustive_search(risks: GroupRisks, metric: BoundMetric, *, resolution: int
     """
     if risks.n_groups != 2:
         raise ArgumentError("risks", f"the exhaustive search needs two groups, got {risks.n_groups}")
-    history, objective = History(), Objective(risks, metric)
+    history = History(risks)
+    objective = history.watch(Objective(risks, metric))
 
     def slope(first: float) -> float:
         lam = np.array([first, 1.0 - first])
@@ -297,7 +304,8 @@ def _start(risks: GroupRisks, start: ArrayLike | None) -> Array:
 def _by_scipy(
     risks: GroupRisks, metric: BoundMetric, start: ArrayLike | None, name: str, *, method: str, options: dict
 ) -> BilevelSolution:
-    history, objective = History(), Objective(risks, metric, **_SEARCH)
+    history = History(risks)
+    objective = history.watch(Objective(risks, metric, **_SEARCH))
     n_groups = risks.n_groups
 
     # The solvers leave the simplex by rounding, and trust-constr by a little more on its way.

@@ -75,6 +75,8 @@ class RowSource(ABC):
         Where each group begins, and n.
     n_features : int
         Columns d.
+    passes : int
+        How often all rows were gone over by `reduce` so far.
     scratch : Scratch
         Vectors of length n for numbers a row.
     """
@@ -82,6 +84,7 @@ class RowSource(ABC):
     def __init__(self, y: Array, group_sizes: NDArray[np.int64], n_features: int) -> None:
         self.y, self.group_sizes, self.n_features = y, group_sizes, n_features
         self.offsets: NDArray[np.int64] = np.concatenate([[0], np.cumsum(group_sizes)]).astype(np.int64)
+        self.passes = 0
         self.scratch = Scratch()
         self._step = int(np.clip(_BLOCK_BYTES // (8 * n_features), 64, 8192))
         self._spans: dict[tuple[int, int], list[tuple[slice, slice, list[tuple[int, slice]]]]] = {}
@@ -126,6 +129,7 @@ class RowSource(ABC):
         Here that is one call.  A source with its rows elsewhere sends ``task`` to each of its parts, a `RowSource` of
         its own with the same groups, and merges the results in the order of the rows.
         """
+        self.passes += 1
         return task(self)
 
     def sample(self, step: int) -> MemoryRows:
