@@ -9,11 +9,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fairfront.datasets import GroupedData, info, load
 from fairfront.datasets.groups import MOST_GROUPS as _MOST_GROUPS
 from fairfront.errors import ArgumentError
+from fairfront.risks import Array
 
-__all__ = ["Instance", "Unfit", "expanded", "loaded", "partitions"]
+__all__ = ["Instance", "Unfit", "expanded", "loaded", "partitions", "thinned"]
 
 
 @dataclass(frozen=True)
@@ -176,3 +180,33 @@ def _loaded(instance: Instance, test_size: float, least_rows: int) -> GroupedDat
     if rows >= least_rows:
         return data
     return Unfit(instance, f"{rows} rows in the group {data.group_names[smallest]!r}, fewer than {least_rows}")
+
+
+def thinned(data: GroupedData, rows: int, *, seed: int = 0) -> tuple[Array, Array, NDArray[np.int64]]:
+    """Return all rows of a data set, or as many as asked for, drawn without replacement from each group alike.
+
+    Parameters
+    ----------
+    data : GroupedData
+        The data set.
+    rows : int
+        How many to keep where it has more; 0: all.
+    seed : int, default 0
+        Of the draw.
+
+    Returns
+    -------
+    X, y, groups : arrays of shape (n, d), (n,), (n,)
+        In the order of the data set.
+    """
+    X, y, groups = data.rows("all")
+    if not rows or len(y) <= rows:
+        return X, y, groups
+    shuffled = np.random.default_rng(seed).permutation(len(y))
+    # The rank of a row within its group, as a share: the same share of each group is kept.
+    share = np.empty(len(y))
+    for a in range(data.n_groups):
+        mine = shuffled[groups[shuffled] == a]
+        share[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
+    kept = np.sort(np.argsort(share, kind="stable")[:rows])
+    return X[kept], y[kept], groups[kept]

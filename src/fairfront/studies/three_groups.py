@@ -33,7 +33,7 @@ from fairfront.plotting import (
 from fairfront.risks import Array, GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
-from fairfront.studies.instances import Instance
+from fairfront.studies.instances import Instance, thinned
 from fairfront.studies.landscapes import SAME, VARIES, judge, pair_row
 from fairfront.studies.parameters import StudyParameters, meta
 from fairfront.studies.strategies import NAMES, Comparison, Rivals, metric_for
@@ -210,18 +210,8 @@ def grid_minima(weights: Array, values: Array) -> NDArray[np.int64]:
 
 
 def _thinned(data: GroupedData, parameters: Parameters) -> GroupRisks:
-    """Return the risks of all rows, or of as many as asked for, drawn without replacement from each group alike."""
-    X, y, groups = data.rows("all")
-    if parameters.rows and len(y) > parameters.rows:
-        generator = np.random.default_rng(parameters.seed)
-        shuffled = generator.permutation(len(y))
-        # The rank of a row within its group, as a share: the same share of each group is kept.
-        share = np.empty(len(y))
-        for a in range(data.n_groups):
-            mine = shuffled[groups[shuffled] == a]
-            share[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
-        kept = np.sort(np.argsort(share, kind="stable")[: parameters.rows])
-        X, y, groups = X[kept], y[kept], groups[kept]
+    """Return the risks of all rows, or of as many as asked for."""
+    X, y, groups = thinned(data, parameters.rows or 0, seed=parameters.seed)
     return GroupRisks(
         X, y, groups, loss=parameters.loss, l2=parameters.l2, penalize_intercept=parameters.penalize_intercept
     )
