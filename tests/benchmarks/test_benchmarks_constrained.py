@@ -16,6 +16,7 @@ from benchmarks.steps import Task, epoch_rows, interleaved
 from fairfront.constrained import PairwiseGroups
 from fairfront.constrained.sampling import GroupSampler
 from fairfront.constrained.training import Rows
+from fairfront.studies.experiments import Data, configuration
 
 KEYS = {"groups", "m", "stock_adam_us", "same_adam_us", "ours_us", "ratio_stock_adam", "ratio_same_adam", "peers"}
 
@@ -103,8 +104,10 @@ def test_e3_runs_one_method_from_one_seed(method: str) -> None:
     rng = np.random.default_rng(0)
     groups = np.arange(18 * 8) % 18
     rows = Rows.of(rng.normal(size=(len(groups), 5)), rng.integers(0, 2, len(groups)), groups)
-    first, again, other = (fairness_e3.run(rows, method, seed, epochs=2) for seed in (0, 0, 1))
-    assert first.constraints.shape == (2, 306) and first.optimizer.parameters == fairness_e3.SELECTED[method][1]
+    data = Data("dutch", "made up", False, rows, tuple(map(str, range(18))))
+    first, again, other = (fairness_e3.run(data, method, seed, epochs=2) for seed in (0, 0, 1))
+    _, selected = configuration("E3", fairness_e3.METHODS[method])
+    assert first.constraints.shape == (2, 306) and first.optimizer.parameters == selected
     assert first.history["step"].tolist() == [2, 4]  # the smallest group fills two batches of 4
     assert first.history.equals(again.history) and not first.history.equals(other.history)
     loss, largest = fairness_e3.tail(first)

@@ -2,9 +2,11 @@
 
 A study module offers ``TITLE``, ``Parameters`` (a frozen dataclass over
 `fairfront.studies.parameters.StudyParameters`), ``datasets(parameters)``, ``run(parameters, progress)``,
-``measure(tables, parameters)`` and functions ``figure_*(tables, parameters)``. Every public module of this package
-other than `parameters`, and `instances`, `landscapes`, `profiles` and `strategies`, which several studies share, is a
-study.
+``measure(tables, parameters)`` and functions ``figure_*(tables, parameters)``. One whose work falls into parts names
+them, ``units(parameters)`` (see `fairfront.runs.store`); ``ALONE = True`` says that it takes times.
+
+Every public module of this package other than `parameters`, and `instances`, `landscapes`, `profiles` and `strategies`,
+which several studies share, is a study.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from fairfront.errors import unknown_name
 
 __all__ = ["get", "names", "source", "title"]
 
-_NOT_STUDIES = frozenset({"instances", "landscapes", "parameters", "profiles", "strategies"})
+_NOT_STUDIES = frozenset({"experiments", "instances", "landscapes", "parameters", "profiles", "strategies"})
 
 
 def names() -> tuple[str, ...]:
