@@ -54,7 +54,7 @@ MethodParameters: TypeAlias = SPBMParameters | SSLALMParameters | SSwParameters 
 ProgressFunction: TypeAlias = Callable[..., Iterator[Any]]
 RowLoss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
-_EVALUATION_ROWS = 8192
+_EVALUATION_ROWS = 512  # the activations of a convolution then stay in the cache
 _FORMAT = 1
 
 _METHODS: dict[type, type[ConstrainedOptimizer]] = {
