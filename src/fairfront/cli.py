@@ -1,4 +1,4 @@
-"""The command line: ``fairfront list | describe | run | study | book | claims | data``.
+"""The command line: ``fairfront list | describe | run | study | sweep | book | claims | data``.
 
 What takes long to import is imported by the command that needs it.
 """
@@ -18,6 +18,8 @@ from fairfront.errors import ArgumentError, FairfrontError, unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fairfront.runs import Result
 
 __all__ = ["app", "main"]
 
@@ -42,6 +44,9 @@ Assignments = Annotated[
     ),
 ]
 Profile = Annotated[str | None, typer.Option(metavar="smoke|quick|full", help="Seconds, minutes, the papers' sizes.")]
+Out = Annotated[
+    Path | None, typer.Option(metavar="FILE.csv|FILE.parquet", help="Where the main table goes; others beside it.")
+]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -130,42 +135,68 @@ def study(
     name: Annotated[str, typer.Argument(help="The study.")],
     parameter: Assignments = None,
     profile: Profile = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.csv|FILE.parquet", help="Where the main table goes; others beside it."),
-    ] = None,
+    out: Out = None,
     refresh: Annotated[bool, typer.Option("--refresh", help="Compute again what the store has.")] = False,
 ) -> None:
     """Compute a study without a notebook, and write its tables."""
     from fairfront import studies
     from fairfront.runs import progress, store
-    from fairfront.runs.files import require_writable, write_together
     from fairfront.studies.parameters import parse
 
-    module = studies.get(name)
-    assignments = _assignments(parameter)
-    if profile is not None and assignments.setdefault("profile", profile) != profile:
-        problem = f"--profile {profile} against -p profile={assignments['profile']}"
-        raise ArgumentError("profile", problem, "name it once")
-    parameters = parse(module.Parameters, assignments)
-    if out is not None:
-        _writer(out)
-        require_writable(out.parent, "--out")
+    parameters = parse(studies.get(name).Parameters, _with_profile(_assignments(parameter), profile))
+    _require_target(out)
     bars_or_lines = True if progress.on_terminal() else progress.lines
     result = store.compute(name, parameters, progress=bars_or_lines, refresh=refresh)
-    if out is not None:
-        others = list(result.tables)[1:]
-        targets = [out, *(out.with_name(f"{out.stem}.{table}{out.suffix}") for table in others)]
-        frames = zip(targets, result.tables.values(), strict=True)
-        write_together({target: _writer(target, frame) for target, frame in frames}, "--out")
-        for target, frame in zip(targets, result.tables.values(), strict=True):
-            print(f"{target}: {len(frame)} rows")
-    else:
-        for table, frame in result.tables.items():
-            print(f"{table}: {len(frame)} rows, columns {', '.join(frame.columns)} (write it: --out FILE.csv)")
+    _write_tables(result, out)
     seconds = result.provenance["wall_seconds"]
     how = f"reused from the store (computed on {result.provenance['date'][:10]} in" if result.reused else "computed (in"
     print(f"{name} at {parameters.profile}: {how} {seconds:.1f} s)")
+
+
+@app.command("sweep")
+def sweep_(
+    names: Annotated[list[str] | None, typer.Argument(metavar="STUDY...", help="The studies.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="All studies.")] = False,
+    parameter: Assignments = None,
+    profile: Profile = None,
+    workers: Annotated[int | None, typer.Option(help="Processes on this machine (else: one for each core).")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A running Dask scheduler in their place: tcp://HOST:PORT.")
+    ] = None,
+    out: Out = None,
+) -> None:
+    """Compute the parts of studies on many processes; what was stopped goes on where it was."""
+    from fairfront import studies
+    from fairfront.runs.sweep import sweep
+    from fairfront.studies.parameters import parse
+
+    if bool(names) == all_:
+        raise ArgumentError("STUDY", "named, and --all" if names else "none named", "name studies, or give --all")
+    chosen = list(dict.fromkeys(names)) if names else list(studies.names())
+    if out is not None and len(chosen) > 1:
+        raise ArgumentError("--out", f"{len(chosen)} studies", "write one at a time: fairfront study NAME --out FILE")
+    assignments = _with_profile(_assignments(parameter), profile)
+    jobs = [(name, parse(studies.get(name).Parameters, assignments)) for name in chosen]
+    if len(chosen) == 1 and not hasattr(studies.get(chosen[0]), "units"):
+        raise ArgumentError("STUDY", f"{chosen[0]} has no parts", f"fairfront study {chosen[0]} computes it as one")
+    _require_target(out)
+    try:
+        swept = sweep(jobs, workers=workers, scheduler=scheduler)
+    except KeyboardInterrupt:
+        print("interrupted: what is done is in the store, and the same command goes on from there", file=sys.stderr)
+        raise typer.Exit(130) from None
+    for item in swept:
+        counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(item.counts.items()))
+        whole = "no result" if item.result is None else "the whole is in the store"
+        print(f"{item.study} at {item.parameters.profile}: {f'parts: {counts}; ' if counts else ''}{whole}")
+    failures = [failure for item in swept for failure in item.failures]
+    for failure in failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    if failures:
+        print("all else is in the store; the same command tries again only what failed", file=sys.stderr)
+        raise typer.Exit(1)
+    if swept[0].result is not None and len(swept) == 1:
+        _write_tables(swept[0].result, out)
 
 
 @app.command("book")
@@ -248,6 +279,7 @@ def data_info(name: Annotated[str, typer.Argument(help="A data set or an image s
     import dataclasses
 
     from fairfront.datasets import inventory
+    from fairfront.studies.parameters import spelled
 
     words = inventory.describe(name)
     state = dataclasses.asdict(inventory.verify(name))
@@ -256,7 +288,7 @@ def data_info(name: Annotated[str, typer.Argument(help="A data set or an image s
         return
     for key, value in words.items():
         if key not in ("datasheet", "files"):
-            print(f"{key}: {_word(value)}")
+            print(f"{key}: {spelled(value)}")
     print(f"state: {state['state']} {state['where']} {state['problem']}".rstrip())
     if "datasheet" in words:
         print(f"\n{words['datasheet']}")
@@ -344,6 +376,39 @@ def _assignments(words: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
+def _with_profile(assignments: dict[str, str], profile: str | None) -> dict[str, str]:
+    """Return the assignments with the profile of --profile among them."""
+    if profile is not None and assignments.setdefault("profile", profile) != profile:
+        problem = f"--profile {profile} against -p profile={assignments['profile']}"
+        raise ArgumentError("profile", problem, "name it once")
+    return assignments
+
+
+def _require_target(out: Path | None) -> None:
+    """Refuse a file that tables cannot be written to, before anything is computed."""
+    from fairfront.runs.files import require_writable
+
+    if out is not None:
+        _writer(out)
+        require_writable(out.parent, "--out")
+
+
+def _write_tables(result: Result, out: Path | None) -> None:
+    """Write a result's tables, or say what they are."""
+    from fairfront.runs.files import write_together
+
+    if out is None:
+        for table, frame in result.tables.items():
+            print(f"{table}: {len(frame)} rows, columns {', '.join(frame.columns)} (write it: --out FILE.csv)")
+        return
+    others = list(result.tables)[1:]
+    targets = [out, *(out.with_name(f"{out.stem}.{table}{out.suffix}") for table in others)]
+    frames = dict(zip(targets, result.tables.values(), strict=True))
+    write_together({target: _writer(target, frame) for target, frame in frames.items()}, "--out")
+    for target, frame in frames.items():
+        print(f"{target}: {len(frame)} rows")
+
+
 def _writer(path: Path, frame: pd.DataFrame | None = None) -> Any:
     """Return what writes a table in the format of a path's ending; without a table only the ending is checked."""
     if path.suffix == ".csv":
@@ -369,16 +434,11 @@ def _stored_profiles() -> dict[str, str]:
 
 
 def _default(value: object, by_profile: dict[str, object]) -> str:
+    from fairfront.studies.parameters import spelled
+
     if value is None and by_profile:
-        return ", ".join(f"{profile} {_word(chosen)}" for profile, chosen in by_profile.items())
-    return _word(value)
-
-
-def _word(value: object) -> str:
-    """Return a value as the command line would be given it."""
-    if isinstance(value, list | tuple):
-        return ",".join(map(_word, value))
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+        return ", ".join(f"{profile} {spelled(chosen)}" for profile, chosen in by_profile.items())
+    return spelled(value)
 
 
 def _show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

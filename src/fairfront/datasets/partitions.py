@@ -6,6 +6,7 @@ groups; the rows themselves travel only where somebody asks for them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Any
@@ -46,7 +47,8 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Any:
     import distributed  # takes long to import
 
     if scheduler is None:
-        return distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+        options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
+        return distributed.Client(n_workers=workers, **options)  # what goes wrong comes out as an error
     try:
         return distributed.Client(scheduler, timeout=10)
     except (OSError, ValueError) as error:

@@ -8,15 +8,17 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["ProgressFunction", "lines", "on_terminal", "quiet", "shown"]
+__all__ = ["Count", "ProgressFunction", "counted", "lines", "on_terminal", "quiet", "shown"]
 
 ProgressFunction: TypeAlias = Callable[..., Iterator[Any]]
+Count: TypeAlias = Callable[[str, str, float], None]
 
 
 def on_terminal() -> bool:
@@ -52,10 +54,52 @@ def shown(progress: bool | ProgressFunction) -> Generator[ProgressFunction]:
     elif not (progress and on_terminal()):
         yield quiet
     else:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        with _bars() as bars:
 
             def track(iterable: Iterable[Any], description: str, total: int | None = None) -> Iterator[Any]:
                 yield from bars.track(iterable, description=description, total=total)
 
             yield track
+
+
+@contextlib.contextmanager
+def counted(description: str, total: int, progress: bool = True) -> Generator[Count]:
+    """Give a function ``count(outcome, what, seconds)`` that shows how many of a number of things came to what.
+
+    Parameters
+    ----------
+    description : str
+        What is counted.
+    total : int
+        How many there are.
+    progress : bool, default True
+        Whether to show anything: a bar with the count of each outcome on a terminal, a line a thing elsewhere.
+    """
+    outcomes: Counter[str] = Counter()
+
+    def words() -> str:
+        return ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
+
+    if progress and on_terminal():
+        with _bars() as bars:
+            task = bars.add_task(description, total=total)
+
+            def show(outcome: str, what: str, seconds: float) -> None:
+                outcomes[outcome] += 1
+                bars.update(task, advance=1, description=f"{description}: {words()}")
+
+            yield show
+    else:
+
+        def tell(outcome: str, what: str, seconds: float) -> None:
+            outcomes[outcome] += 1
+            if progress:
+                place = f"[{outcomes.total()}/{total}]"
+                print(f"{place} {outcome} in {seconds:.1f} s: {what}", file=sys.stderr, flush=True)
+
+        yield tell
+
+
+def _bars() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)

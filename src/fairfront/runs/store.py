@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -36,7 +36,7 @@ from fairfront.runs.ledger import Measurement, checked
 from fairfront.runs.progress import ProgressFunction, quiet, shown
 from fairfront.studies.parameters import StudyParameters, to_json
 
-__all__ = ["Entry", "Result", "address", "compute", "compute_part", "entries", "parts", "study_source"]
+__all__ = ["Entry", "Result", "address", "compute", "compute_part", "entries", "find", "parts", "study_source"]
 
 _log = logging.getLogger(__name__)
 _PROVENANCE, _MEASUREMENTS = "provenance.json", "measurements.json"
@@ -170,6 +170,29 @@ def compute_part(study: str | Any, parameters: StudyParameters, *, refresh: bool
     return _obtain(module, resolved, make, part=True, refresh=refresh)
 
 
+def find(study: str | Any, parameters: StudyParameters) -> Result | None:
+    """Return a study's result if the store has it; None where it has not, or has it only as a part.
+
+    Parameters
+    ----------
+    study : str or module
+        As for `compute`.
+    parameters : StudyParameters
+        An instance of the study's ``Parameters``.
+
+    Raises
+    ------
+    ArgumentError
+        As for `compute`.
+    """
+    module, resolved = _prepared(study, parameters)
+    place = paths.store() / _name(module) / address(module, resolved)
+    found = _read(place)
+    if found is None or _is_part(found):
+        return None
+    return Result(_name(module), resolved, *found, place.name, reused=True)
+
+
 def parts(study: str | Any, parameters: StudyParameters) -> tuple[StudyParameters, ...]:
     """Return the parts into which a study's work falls: the parameters themselves where it names no others.
 
@@ -243,10 +266,8 @@ def _obtain(module: Any, resolved: StudyParameters, make: Callable[[], _Made], *
     name, key = _name(module), _key(module, resolved)
     place = paths.store() / name / provenance.digest(key)
     found = None if refresh else _read(place)
-    if found is not None:
-        tables, measurements, origin = found
-        if part or not origin.get("part", False):
-            return Result(name, resolved, tables, measurements, origin, place.name, reused=True)
+    if found is not None and (part or not _is_part(found)):
+        return Result(name, resolved, *found, place.name, reused=True)
 
     require_writable(place.parent, _STORE)
     made = make() if found is None else _Made(found[0], float(found[2]["wall_seconds"]))
@@ -344,7 +365,14 @@ def _check_tables(study: str, tables: Mapping[str, pd.DataFrame]) -> None:
             raise ArgumentError(f"study {study}", f"a table named {name!r}", "letters, digits, - and _ only")
 
 
-def _read(place: Path) -> tuple[dict[str, pd.DataFrame], tuple[Measurement, ...], dict[str, Any]] | None:
+_Content: TypeAlias = tuple[dict[str, pd.DataFrame], tuple[Measurement, ...], dict[str, Any]]
+
+
+def _is_part(content: _Content) -> bool:
+    return bool(content[2].get("part", False))
+
+
+def _read(place: Path) -> _Content | None:
     """Return an entry's tables, measurements and provenance, or None where it is absent or damaged."""
     if not place.is_dir():
         return None
@@ -390,7 +418,7 @@ def _publish(folder: Path, place: Path, outer: Path, *, part: bool, replace: boo
         else:
             return
         there = None if replace else _read(place)
-        if there is not None and (part or not there[2].get("part", False)):
+        if there is not None and (part or not _is_part(there)):
             return
         try:
             os.replace(place, outer / f"old-{attempt}")

@@ -40,6 +40,7 @@ __all__ = [
     "parse",
     "parse_like",
     "profile_values",
+    "spelled",
     "to_json",
 ]
 
@@ -206,6 +207,13 @@ def to_json(parameters: StudyParameters) -> dict[str, Any]:
     """Return the parameters as plain JSON values, field by field; tuples become lists."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(parameters), allow_nan=True))
     return plain
+
+
+def spelled(value: object) -> str:
+    """Return a value as `parse` reads it: the words that the command line would be given."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(spelled, value))
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def profile_values(cls: type[StudyParameters], profile: str) -> dict[str, Any]:
