@@ -5,8 +5,8 @@ A study module offers ``TITLE``, ``Parameters`` (a frozen dataclass over
 ``measure(tables, parameters)`` and functions ``figure_*(tables, parameters)``. One whose work falls into parts names
 them, ``units(parameters)`` (see `fairfront.runs.store`); ``ALONE = True`` says that it takes times.
 
-Every public module of this package other than `parameters`, and `experiments`, `instances`, `landscapes`, `profiles` and `strategies`,
-which several studies share, is a study.
+Every public module of this package other than `parameters`, and `experiments`, `instances`, `landscapes`, `profiles`
+and `strategies`, which several studies share, is a study.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # torch takes long to import
 
     from fairfront.constrained.batched import BatchedResult, Job
     from fairfront.constrained.constraints import Constraints
+    from fairfront.constrained.sampling import GroupSampler
     from fairfront.constrained.training import MethodParameters, Rows, TrainingResult
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "network",
     "rows",
     "source",
+    "steps_of_paper",
     "train",
     "train_many",
 ]
@@ -613,7 +615,6 @@ def train(
     DataError
         If the rows are absent.
     """
-    from fairfront.constrained import GroupSampler
     from fairfront.constrained.sampling import seeded
     from fairfront.constrained.training import method_of, row_hits
     from fairfront.constrained.training import train as trained
@@ -625,16 +626,28 @@ def train(
     model = network(chosen, data, generator, architecture=architecture)
     family = constraint(chosen, data, model)
     epochs, epoch = _length(chosen, epochs, steps)
-    # Every group's rows are met, E1's one group is all rows.
-    sampler = GroupSampler(
-        data.rows.groups, chosen.batch_size, generator=generator, n_groups=len(data.groups), epoch=epoch
-    )
+    sampler = _sampler(chosen, data, generator, epoch)
     rate = selected if lr is None else lr
     optimizer = method_of(parameters)(model.parameters(), family, lr=rate, parameters=parameters, flat=True)
     settings = {"objective": chosen.objective if objective is None else objective, **(options or {})}
     return trained(
         model, optimizer, family, data.rows, sampler, epochs=epochs, metrics={"accuracy": row_hits}, **settings
     )
+
+
+def steps_of_paper(experiment: str | Experiment, data: Data) -> int:
+    """Return the number of steps that the paper's epochs make on some rows (E1: that they made on the paper's)."""
+    from fairfront.constrained.sampling import seeded
+
+    chosen = get(experiment)
+    return chosen.epochs * _sampler(chosen, data, seeded(0), chosen.epoch).steps
+
+
+def _sampler(experiment: Experiment, data: Data, generator: Generator, epoch: Any) -> GroupSampler:
+    from fairfront.constrained import GroupSampler
+
+    size, groups = experiment.batch_size, len(data.groups)
+    return GroupSampler(data.rows.groups, size, generator=generator, n_groups=groups, epoch=epoch)
 
 
 def job(experiment: str | Experiment, method: str, seed: int = 0, *, lr: float | None = None, **overrides: Any) -> Job:
