@@ -11,7 +11,7 @@ from fairfront.errors import ArgumentError
 from fairfront.pareto import scalarized
 from fairfront.risks import GroupRisks
 from fairfront.studies.instances import Instance, Unfit, loaded, partitions
-from fairfront.studies.strategies import NAMES, Rivals, compare, metric_for, prediction_error
+from fairfront.studies.strategies import NAMES, RANDOM, Rivals, compare, metric_for, prediction_error, random_search
 
 CASES = [
     ("acs2012-income", ("gender",), "logistic"),
@@ -119,3 +119,17 @@ def test_a_metric_that_lacks_rows_or_is_not_for_the_task_is_refused() -> None:
 
 def test_what_studies_share_is_no_study() -> None:
     assert not {"strategies", "instances", "parameters"} & set(studies.names())
+
+
+def test_the_random_search_finds_the_fairest_of_its_draws(case: tuple[GroupedData, str]) -> None:
+    data, loss = case
+    risks = GroupRisks.from_data(data, loss=loss, penalize_intercept=False)
+    bound = metric_for("individual_fairness", loss=loss).bind(risks.y, risks.groups, risks.n_groups)
+    weights = np.random.default_rng(3).dirichlet(np.ones(risks.n_groups), 6)
+    values = [bound.value(scalarized(risks, "", lam).model.point.scores) for lam in weights]
+    found = random_search(risks, bound, np.random.default_rng(3), 6)
+    assert np.array_equal(found.weights, weights[int(np.argmin(values))])
+    frame = compare(data, ("individual_fairness",), loss=loss, resolution=5, draws=6, seed=3).set_index("strategy")
+    assert list(frame.index) == [*NAMES, RANDOM]
+    assert frame.train_metric[RANDOM] == pytest.approx(min(values), rel=1e-9)
+    assert frame.train_metric["badr"] <= frame.train_metric.min()

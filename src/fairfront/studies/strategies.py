@@ -16,6 +16,7 @@ from fairfront.datasets import GroupedData
 from fairfront.metrics import BoundMetric, Metric
 from fairfront.metrics.base import Variant
 from fairfront.pareto import (
+    Scalarization,
     ScalarizedModel,
     Strategy,
     balanced_weights,
@@ -26,10 +27,12 @@ from fairfront.pareto import (
 )
 from fairfront.risks import LOSSES, Array, GroupRisks
 
-__all__ = ["NAMES", "Comparison", "Rivals", "compare", "metric_for", "prediction_error"]
+__all__ = ["NAMES", "RANDOM", "Comparison", "Rivals", "compare", "metric_for", "prediction_error", "random_search"]
 
 NAMES: tuple[str, ...] = ("badr", "minimax", "one-group", "balanced", "uniform", "erm")
 """The strategies. The paper's five are the first five; ERM, which weighs groups by size, is its Equation 1."""
+RANDOM = "badr-random"
+"""The best of random weights (`random_search`), which is what the published records of Table 2 call badr."""
 
 _OWN_LOSS = {"logistic": "logistic", "squared_hinge": "squared_hinge", "squared": "squared_error"}
 
@@ -62,7 +65,7 @@ class Comparison:
     Attributes
     ----------
     strategies : dict of str to Strategy
-        By name, in the order of `NAMES`.
+        By name, in the order of `NAMES`, then `RANDOM` where it was asked for.
     unfairness : dict of str to float
         The metric of each on the rows that it was fitted to. badr's is the least, to the last digit: the weights of
         all the others are among those that it may choose.
@@ -78,6 +81,30 @@ class Comparison:
     def rival(self) -> str:
         """The fairest strategy other than badr."""
         return min((name for name in self.unfairness if name != "badr"), key=self.unfairness.__getitem__)
+
+
+def random_search(
+    risks: GroupRisks, metric: BoundMetric, generator: np.random.Generator, draws: int = 200
+) -> ScalarizedModel:
+    """Return the fairest of the models at weights drawn uniformly from the simplex.
+
+    Parameters
+    ----------
+    risks : GroupRisks
+        The group risks.
+    metric : BoundMetric
+        Bound to their rows.
+    generator : numpy.random.Generator
+        With ``np.random.default_rng(seed of the split)`` the weights are those of the published records.
+    draws : int, default 200
+        How many, at least 1.
+    """
+    weights = generator.dirichlet(np.ones(risks.n_groups), draws)
+    solver = Scalarization(risks)
+    # In order, so that each solve starts near its solution.
+    ordered = weights[np.lexsort(weights.T[::-1])]
+    values = [metric.value(solver.solve(lam).point.scores) for lam in ordered]
+    return scalarized(risks, RANDOM, ordered[int(np.argmin(values))]).model
 
 
 class Rivals:
@@ -113,7 +140,14 @@ class Rivals:
         return tuple(scalarized(self.risks, "one-group", vertex).model for vertex in np.eye(self.risks.n_groups))
 
     def compare(
-        self, metric: BoundMetric, *, resolution: int = 101, starts: tuple[Array, ...] = (), vertices: int | None = None
+        self,
+        metric: BoundMetric,
+        *,
+        resolution: int = 101,
+        starts: tuple[Array, ...] = (),
+        vertices: int | None = None,
+        draws: int = 0,
+        generator: np.random.Generator | None = None,
     ) -> Comparison:
         """Return every strategy for one metric.
 
@@ -127,9 +161,16 @@ class Rivals:
             Weights from which badr's search starts besides those of the other strategies, for more than two groups.
         vertices : int, optional
             It starts from so many of the vertices, the fairest ones; default from all.
+        draws : int, default 0
+            Where it is not 0, one more strategy is the fairest of so many random weights (`random_search`).
+        generator : numpy.random.Generator, optional
+            Of these weights; default of seed 0.
         """
         one_group = sorted(self.single, key=lambda model: metric.value(model.point.scores))
         others = {"minimax": self.fixed["minimax"], "one-group": Strategy("one-group", one_group[0]), **self.fixed}
+        if draws:
+            drawn = random_search(self.risks, metric, generator or np.random.default_rng(0), draws)
+            others[RANDOM] = Strategy(RANDOM, drawn)
         if self.risks.n_groups == 2:
             bilevel = exhaustive_search(self.risks, metric, resolution=resolution)
         else:
@@ -140,8 +181,8 @@ class Rivals:
         # The search starts at the others' weights and so is never worse, but for rounding: then theirs are chosen.
         best = min(candidates, key=lambda model: metric.value(model.point.scores))
         strategies = {"badr": Strategy("badr", best), **others}
-        unfairness = {name: metric.value(strategies[name].model.point.scores) for name in NAMES}
-        return Comparison({name: strategies[name] for name in NAMES}, unfairness, bilevel)
+        unfairness = {name: metric.value(strategy.model.point.scores) for name, strategy in strategies.items()}
+        return Comparison(strategies, unfairness, bilevel)
 
 
 def prediction_error(z: Array, y: Array, task: str) -> float:
@@ -161,6 +202,8 @@ def compare(
     penalize_intercept: bool = False,
     resolution: int = 101,
     vertices: int | None = None,
+    draws: int = 0,
+    seed: int = 0,
 ) -> pd.DataFrame:
     """Return every strategy on a data set for some metrics: fitted to its training rows, judged on both parts.
 
@@ -174,8 +217,10 @@ def compare(
         See `metric_for`.
     l2, penalize_intercept : float, bool
         See :class:`fairfront.risks.GroupRisks`.
-    resolution, vertices : int
+    resolution, vertices, draws : int
         See `Rivals.compare`.
+    seed : int, default 0
+        Of the random weights, anew for every metric.
 
     Returns
     -------
@@ -201,7 +246,8 @@ def compare(
 
     def rows() -> Iterator[dict[str, Any]]:
         for name, metric in bound.items():
-            found, tested = rivals.compare(metric, resolution=resolution, vertices=vertices), on_test[name]
+            generator, tested = np.random.default_rng(seed), on_test[name]
+            found = rivals.compare(metric, resolution=resolution, vertices=vertices, draws=draws, generator=generator)
             for strategy in found.strategies.values():
                 model = strategy.model
                 z = X @ model.w
