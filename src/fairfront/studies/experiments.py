@@ -82,8 +82,8 @@ class Experiment:
     batch_size, epochs : int
         Rows in a batch, and the paper's passes.
     epoch : int or str
-        Batches in an epoch (`GroupSampler`). A number where the paper's rows are counted and other rows would make
-        other epochs: E1 takes 98,925 / 32 steps an epoch whatever the rows.
+        Batches in an epoch (`GroupSampler`). A number where the paper's rows are counted: other rows than those are
+        trained on for as many steps (E1: 98,925 rows in batches of 32; E4 and E5: 5,000 and 500 images a class).
     objective : {"balanced", "population"}
         The mean over the balanced batch, as in the paper, or note 7's unbiased estimate.
     sources : tuple of str
@@ -166,6 +166,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             epsilon=0.1,
             network="conv",
             batch_size=120,
+            epoch=5000 // 12,
             sources=("cifar10", "digits"),
         ),
         Experiment(
@@ -178,6 +179,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             epsilon=0.1,
             network="resnet18",
             batch_size=400,
+            epoch=500 // 4,
             sources=("cifar100", "synthetic100"),
         ),
     )
@@ -636,7 +638,7 @@ def train(
 
 
 def steps_of_paper(experiment: str | Experiment, data: Data) -> int:
-    """Return the number of steps that the paper's epochs make on some rows (E1: that they made on the paper's)."""
+    """Return the number of steps of the paper's epochs; for E2 and E3 that follows from the rows' smallest group."""
     from fairfront.constrained.sampling import seeded
 
     chosen = get(experiment)
