@@ -6,6 +6,7 @@ from fairfront.plotting.steps import draw_profile
 from fairfront.plotting.style import (
     FRONT,
     METHODS,
+    OUTER_SOLVERS,
     PATH,
     STRATEGIES,
     UNFAIRNESS_MAP,
@@ -19,6 +20,7 @@ from fairfront.plotting.tables import present
 __all__ = [
     "FRONT",
     "METHODS",
+    "OUTER_SOLVERS",
     "PATH",
     "STRATEGIES",
     "UNFAIRNESS_MAP",

@@ -12,7 +12,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["FRONT", "METHODS", "PATH", "STRATEGIES", "UNFAIRNESS_MAP", "Mark", "mark_strategies", "panels", "style"]
+__all__ = [
+    "FRONT",
+    "METHODS",
+    "OUTER_SOLVERS",
+    "PATH",
+    "STRATEGIES",
+    "UNFAIRNESS_MAP",
+    "Mark",
+    "mark_strategies",
+    "panels",
+    "style",
+]
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,18 @@ METHODS: Mapping[str, Mark] = {
     "adam-reg": Mark("Adam (reg.)", "#CC79A7", "D"),
 }
 """The methods of the second paper, in the order in which they are listed."""
+
+OUTER_SOLVERS: Mapping[str, Mark] = {
+    "slsqp": Mark("SLSQP", "#D55E00", "o"),
+    "trust-constr": Mark("trust-region", "#0072B2", "s"),
+    "frank-wolfe": Mark("Frank-Wolfe", "#009E73", "^"),
+    "slsqp-tight": Mark("SLSQP, 1e-10", "#E69F00", "v"),
+    "trust-constr-tight": Mark("trust-region, tight", "#56B4E9", "P"),
+    "multi-start": Mark("multi-start", "#CC79A7", "D"),
+    "badr-gd": Mark("badr-gd", "#000000", "x"),
+    "badr-sgd": Mark("badr-sgd", "#7F7F7F", "*", 10.0),
+}
+"""The solvers of the first paper's bilevel problem, in the order in which they are listed."""
 
 _RC: Any = {
     "figure.facecolor": "white",  # opaque, so that a figure reads the same on a dark page

@@ -1,0 +1,594 @@
+"""Figure 3 of the first paper: performance profiles of the solvers of the outer problem, on many partitions.
+
+An instance is a partition of a data set cut down to some number of groups. Every solver runs once from uniform weights
+and says, for each value of phi that it saw, what it had cost by then: evaluations of phi and of its gradient, passes
+over the rows, seconds. A solver has solved an instance to a precision when its value is within it of a reference. The
+first two costs are the same on every machine and under every load; verdicts are read from them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fairfront import metrics
+from fairfront.bilevel import (
+    BilevelSolution,
+    Objective,
+    Record,
+    badr_gd,
+    exhaustive_search,
+    frank_wolfe,
+    multi_start,
+    slsqp,
+    trust_constr,
+)
+from fairfront.datasets import info
+from fairfront.errors import ArgumentError
+from fairfront.metrics import BoundMetric
+from fairfront.plotting import OUTER_SOLVERS, Mark, draw_profile, panels, style
+from fairfront.risks import GroupRisks
+from fairfront.runs.ledger import Measurement
+from fairfront.runs.progress import ProgressFunction
+from fairfront.studies.instances import Instance, thinned
+from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.studies.profiles import Profile, cost_to_reach, data_profile, performance_profile
+from fairfront.studies.strategies import metric_for
+
+__all__ = [
+    "ALONE",
+    "COSTS",
+    "PRECISIONS",
+    "READINGS",
+    "REFERENCES",
+    "SOLVERS",
+    "TITLE",
+    "Parameters",
+    "datasets",
+    "facts",
+    "figure_all",
+    "figure_budget",
+    "figure_published",
+    "measure",
+    "profile",
+    "run",
+    "table_ends",
+    "table_factor",
+    "table_solved",
+    "units",
+]
+
+TITLE = "Which outer solver?"
+ALONE = True
+
+SOLVERS: tuple[str, ...] = (
+    "slsqp",
+    "trust-constr",
+    "frank-wolfe",
+    "slsqp-tight",
+    "trust-constr-tight",
+    "multi-start",
+    "badr-gd",
+)
+"""The paper's three with the stopping rules that it states (and SciPy's own barrier for the trust-region method), the
+first two with tighter rules, SLSQP from several starts, and the single-loop method."""
+READINGS: Mapping[str, tuple[str, ...]] = {
+    "stated": ("slsqp", "trust-constr", "frank-wolfe"),
+    "packaged": ("slsqp-tight", "trust-constr", "frank-wolfe"),
+}
+"""Who the paper's three are: SLSQP stops at a change of 1e-5, as it states, or of 1e-10, as in the authors' package."""
+PRECISIONS: tuple[float, ...] = (1e-3, 1e-5, 1e-7)
+COSTS: tuple[str, ...] = ("evaluations", "passes", "seconds")
+"""Evaluations of phi and its gradient (a single-loop method has none); passes over all rows; wall time."""
+REFERENCES: tuple[str, ...] = (*READINGS, "best")
+"""What a precision is counted from: the least value that the paper's three met (its definition), or any method here."""
+_LEAST_INSTANCES = 20  # with fewer, a share in per cent says nothing
+
+
+def _metric_names() -> tuple[str, ...]:
+    return metrics.names()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(StudyParameters):
+    """What the study can be told; ``fairfront describe outer_solvers`` shows the same in a table."""
+
+    partition: tuple[str, ...] | None = field(
+        default=None, metadata=meta(help="DATA:ATTRIBUTE+ATTRIBUTE; each is cut down to every number of groups")
+    )
+    groups: tuple[int, ...] | None = field(
+        default=None, metadata=meta(help="numbers of groups: the smallest cells are merged", low=2, high=36)
+    )
+    metric: str = field(
+        default="disparate_mistreatment", metadata=meta(help="unfairness metric", choices=_metric_names)
+    )
+    variant: Literal["paper", "cited"] = field(
+        default="paper", metadata=meta(help="the metric as published, or the definition that it cites")
+    )
+    l2: float = field(default=1e-2, metadata=meta(help="weight of |w|^2/2 in each group's risk", low=1e-6, high=1e3))
+    penalize_intercept: bool = field(
+        default=False, metadata=meta(help="whether the ones column is penalised like the rest")
+    )
+    rows: int | None = field(
+        default=None, metadata=meta(help="data sets with more rows are thinned to so many; 0: never", low=0)
+    )
+    ftol: float = field(default=1e-5, metadata=meta(help="SLSQP stops at this change of phi", low=1e-15, high=1.0))
+    gtol: float = field(
+        default=1e-5, metadata=meta(help="trust-constr stops at this gradient norm", low=1e-15, high=1.0)
+    )
+    gap: float = field(default=1e-6, metadata=meta(help="Frank-Wolfe stops at this gap", low=1e-15, high=1.0))
+    max_iterations: int = field(default=500, metadata=meta(help="most steps of a two-loop solver", low=1))
+    gd_steps: int | None = field(default=None, metadata=meta(help="most steps of badr-gd", low=10))
+
+    def __post_init__(self) -> None:
+        """Check what no single field can."""
+        super().__post_init__()
+        for name in ("partition", "groups"):
+            values = getattr(self, name)
+            if values is not None and (not values or len(set(values)) != len(values)):
+                raise ArgumentError(name, f"must name each once, got {', '.join(map(str, values)) or 'none'}")
+        for words in self.partition or ():
+            instance = Instance.parse(words)
+            if info(instance.data).task != "classification":
+                raise ArgumentError("partition", f"{instance.data} is no classification task", "another data set")
+
+
+def datasets(parameters: Parameters) -> tuple[str, ...]:
+    """Return the names of the data sets that the study reads."""
+    return tuple(dict.fromkeys(Instance.parse(words).data for words in parameters.resolved().partition or ()))
+
+
+def units(parameters: Parameters) -> tuple[Parameters, ...]:
+    """Return the parts: one partition each."""
+    parameters = parameters.resolved()
+    assert parameters.partition is not None
+    if len(parameters.partition) == 1:
+        return (parameters,)
+    return tuple(dataclasses.replace(parameters, partition=(words,)) for words in parameters.partition)
+
+
+def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
+    """Return the study's tables.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        What to compute; fields left at None take their profile's value.
+    progress : callable
+        ``progress(iterable, description, total=None)`` yields the items and shows where it is.
+
+    Returns
+    -------
+    dict of DataFrame
+        costs: a row per instance, solver, reference and precision (partition, groups, solver, reference, precision;
+        evaluations, passes and seconds until the value was within the precision of the reference: inf where it never
+        was, NaN where a method has no such cost).
+        ends: a row per instance and solver (partition, groups, rows, solver, value: phi at what it returned; excess:
+        that less the best reference; status; evaluations, passes and seconds of the whole run; minima: different ones
+        met).
+    """
+    parameters = parameters.resolved()
+    assert parameters.partition is not None and parameters.groups is not None and parameters.rows is not None
+    instances = [Instance.parse(words, groups=s) for words in parameters.partition for s in parameters.groups]
+    tables: dict[str, list[dict[str, Any]]] = {"costs": [], "ends": []}
+    for instance in progress(instances, "instances", len(instances)):
+        assert instance.groups is not None
+        data = instance.load(0.0)
+        X, y, groups = thinned(data, parameters.rows, seed=parameters.seed)
+        risks = GroupRisks(X, y, groups, l2=parameters.l2, penalize_intercept=parameters.penalize_intercept)
+        metric = metric_for(parameters.metric, variant=parameters.variant).bind(risks.y, risks.groups, instance.groups)
+        runs = _runs(risks, metric, parameters)
+        least = {name: min(record.value for record in found.records) for name, found in runs.items()}
+        references = {reading: min(least[name] for name in solvers) for reading, solvers in READINGS.items()}
+        references["best"] = min(least.values())
+        if instance.groups == 2:
+            references["best"] = min(references["best"], exhaustive_search(risks, metric).value)
+        key = {"partition": f"{instance.data}:{'+'.join(instance.sensitive)}", "groups": instance.groups}
+        for name, found in runs.items():
+            tables["ends"].append(
+                key
+                | {"rows": risks.n_rows, "solver": name, "value": found.value}
+                | {"excess": found.value - references["best"], "status": found.status}
+                | found.spent
+                | {"minima": found.minima}
+            )
+            for reference, value in references.items():
+                for precision in PRECISIONS:
+                    costs = {cost: found.until(value + precision, cost) for cost in COSTS}
+                    tables["costs"].append(
+                        key | {"solver": name, "reference": reference, "precision": precision} | costs
+                    )
+    return {name: pd.DataFrame(rows) for name, rows in tables.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What one solver did: its records (values are phi), and the costs of all of it."""
+
+    records: tuple[Record, ...]
+    value: float
+    status: str
+    minima: int
+    spent: dict[str, float]
+
+    def until(self, target: float, cost: str) -> float:
+        """Return what had been spent when phi first was at most a target."""
+        if np.isnan(self.spent[cost]):
+            return np.nan
+        name = {"evaluations": "solves", "passes": "passes", "seconds": "time"}[cost]
+        return cost_to_reach(
+            [record.value for record in self.records], [getattr(record, name) for record in self.records], target
+        )
+
+
+def _runs(risks: GroupRisks, metric: BoundMetric, parameters: Parameters) -> dict[str, _Run]:
+    """Return what every solver does on one instance."""
+    most = parameters.max_iterations
+    two_loop: dict[str, Callable[[], BilevelSolution]] = {
+        "slsqp": lambda: slsqp(risks, metric, ftol=parameters.ftol, max_iterations=most),
+        # The paper names SciPy's method and its tolerance: the barrier is SciPy's own.
+        "trust-constr": lambda: trust_constr(risks, metric, gtol=parameters.gtol, barrier=0.1, max_iterations=most),
+        "frank-wolfe": lambda: frank_wolfe(risks, metric, gap=parameters.gap, max_iterations=most),
+        "slsqp-tight": lambda: slsqp(risks, metric, ftol=1e-10, max_iterations=most),
+        "trust-constr-tight": lambda: trust_constr(risks, metric, gtol=1e-9, max_iterations=most),
+    }
+    slsqp(risks, metric, max_iterations=1)  # what is made once, as the blocks of the rows, is in nobody's time
+    found = {}
+    for name, solve in two_loop.items():
+        before = risks.source.passes
+        solution = solve()
+        found[name] = _Run(
+            solution.history, solution.value, solution.status, 1, _spent(solution, risks.source.passes - before)
+        )
+    found["multi-start"] = _several(risks, metric, most)
+    assert parameters.gd_steps is not None
+    found["badr-gd"] = _single_loop(risks, metric, parameters.gd_steps)
+    return found
+
+
+def _spent(solution: BilevelSolution, passes: int) -> dict[str, float]:
+    evaluations = float(solution.lower_solves + solution.adjoint_solves)
+    return {"evaluations": evaluations, "passes": float(passes), "seconds": solution.seconds}
+
+
+def _several(risks: GroupRisks, metric: BoundMetric, max_iterations: int) -> _Run:
+    """Return SLSQP from every standard start, one run after the other."""
+    records: list[Record] = []
+    begun, passes, solves = time.perf_counter(), risks.source.passes, 0
+
+    def one(*arguments: Any, **options: Any) -> BilevelSolution:
+        nonlocal solves
+        late, before = time.perf_counter() - begun, risks.source.passes - passes
+        solution = slsqp(*arguments, **options)
+        records.extend(
+            record._replace(time=record.time + late, solves=record.solves + solves, passes=record.passes + before)
+            for record in solution.history
+        )
+        solves += solution.lower_solves + solution.adjoint_solves
+        return solution
+
+    best = multi_start(risks, metric, solver=one, max_iterations=max_iterations)
+    spent = _spent(best, risks.source.passes - passes)
+    return _Run(tuple(records), best.value, best.status, len(best.local_minima), spent)
+
+
+def _single_loop(risks: GroupRisks, metric: BoundMetric, steps: int) -> _Run:
+    """Return badr-gd with its practical steps; the values are phi at its weights, found afterwards."""
+    before = risks.source.passes
+    solution = badr_gd(risks, metric, max_iterations=steps)
+    spent = {"evaluations": np.nan, "passes": float(risks.source.passes - before), "seconds": solution.seconds}
+    objective = Objective(risks, metric, tolerance=1e-9)
+    records = tuple(record._replace(value=objective.value(record.weights)) for record in solution.history)
+    return _Run(records, solution.value, solution.status, 1, spent)
+
+
+# --- tables and verdicts ---------------------------------------------------------------------------------------------
+
+
+def _wide(tables: Mapping[str, pd.DataFrame], cost: str, precision: float, reference: str) -> pd.DataFrame:
+    """Return one cost to one precision: a row an instance, a column a solver."""
+    costs = tables["costs"]
+    mine = costs[(costs.precision == precision) & (costs.reference == reference)]
+    names = [name for name in SOLVERS if name in set(mine.solver)]
+    return mine.pivot_table(index=["partition", "groups"], columns="solver", values=cost, dropna=False, sort=False)[
+        names
+    ]
+
+
+def profile(tables: Mapping[str, pd.DataFrame], cost: str, precision: float, reference: str = "stated") -> Profile:
+    """Return the performance profile of the solvers that a reference is the best value of.
+
+    Parameters
+    ----------
+    tables : dict of DataFrame
+        Of `run`.
+    cost : str
+        One of `COSTS`.
+    precision : float
+        One of `PRECISIONS`.
+    reference : {"stated", "packaged", "best"}, default "stated"
+        One of `REFERENCES`: a reading of the paper's three solvers, or all of them here.
+    """
+    wide = _wide(tables, cost, precision, reference)
+    return performance_profile(wide[list(READINGS.get(reference, SOLVERS))])
+
+
+def table_solved(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the share of the instances that each solver solves: a row a solver, a column a reference and precision."""
+    names = {"stated": "of the best of the three", "best": "of the best of all"}
+    columns = {
+        f"{_short(precision)} {name}": np.isfinite(_wide(tables, "passes", precision, reference)).mean()
+        for reference, name in names.items()
+        for precision in PRECISIONS
+    }
+    return pd.DataFrame(columns).loc[list(SOLVERS)].rename_axis("solver").reset_index()
+
+
+def table_factor(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the share of the instances that SLSQP solves within 1, 2 and 3 times the fastest of the paper's three.
+
+    A row per reading, cost and precision.
+    """
+    rows = []
+    for reading, solvers in READINGS.items():
+        for cost in COSTS:
+            for precision in PRECISIONS:
+                found = profile(tables, cost, precision, reading)
+                within = {f"within {factor}": float(found.at(factor)[solvers[0]]) for factor in (1, 2, 3)}
+                key = {"SLSQP": f"as {reading}", "cost": cost, "precision": precision}
+                rows.append(key | within | {"at all": float(found.solved[solvers[0]])})
+    return pd.DataFrame(rows)
+
+
+def table_ends(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return how each solver's runs end, over the instances.
+
+    Columns: by its own rule (share that did), medians of evaluations, passes, milliseconds and of the excess of phi
+    over the best value met, and in another valley (share with an excess above 1e-3).
+    """
+    rows = []
+    for name in SOLVERS:
+        mine = tables["ends"][tables["ends"].solver == name]
+        rows.append(
+            {
+                "solver": name,
+                "by its own rule": float((mine.status == "converged").mean()),
+                "evaluations": float(mine.evaluations.median()),
+                "passes": float(mine.passes.median()),
+                "milliseconds": 1e3 * float(mine.seconds.median()),
+                "median excess": max(float(mine.excess.median()), 0.0),
+                "in another valley": float((mine.excess > 1e-3).mean()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _shares(tables: Mapping[str, pd.DataFrame], solver: str, reference: str) -> list[float]:
+    """Return the share of the instances that a solver solves to each precision."""
+    return [float(np.isfinite(_wide(tables, "passes", p, reference)[solver]).mean()) for p in PRECISIONS]
+
+
+def _within(tables: Mapping[str, pd.DataFrame], cost: str, factor: float, reading: str) -> list[float]:
+    """Return the share of the instances that SLSQP solves to each precision within a factor of the fastest."""
+    return [float(profile(tables, cost, p, reading).at(factor)[READINGS[reading][0]]) for p in PRECISIONS]
+
+
+def _percent(shares: list[float]) -> str:
+    words = [f"{share:.0%}" for share in shares]
+    return " and ".join([", ".join(words[:-1]), words[-1]])
+
+
+def _short(number: float) -> str:
+    return f"{number:g}".replace("e-0", "e-")
+
+
+def _count(tables: Mapping[str, pd.DataFrame]) -> int:
+    return len(tables["ends"][["partition", "groups"]].drop_duplicates())
+
+
+def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, str]:
+    """Return the numbers that the chapter's prose and captions quote, as words, by name."""
+    parameters = parameters.resolved()
+    assert parameters.partition is not None and parameters.groups is not None
+    ends, rows, count = tables["ends"], tables["ends"].rows, _count(tables)
+    titles = dict.fromkeys(info(name).title for name in datasets(parameters))
+    medians = table_ends(tables).set_index("solver")
+    evaluations, valleys = medians["evaluations"].to_dict(), medians["in another valley"].to_dict()
+    best = {name: _shares(tables, name, "best") for name in SOLVERS}
+    three = {name: _shares(tables, name, "stated") for name in READINGS["stated"]}
+    own = _shares(tables, "slsqp-tight", "packaged")
+    winners = [name for name in SOLVERS if best[name][2] == max(shares[2] for shares in best.values())]
+    clock = [
+        abs(counted - timed)
+        for reading in READINGS
+        for counted, timed in zip(
+            _within(tables, "evaluations", 2, reading), _within(tables, "seconds", 2, reading), strict=True
+        )
+    ]
+    return {
+        "setting": (
+            f"{', '.join(titles)}, {len(parameters.partition)} partitions, each in "
+            f"{', '.join(map(str, parameters.groups))} groups: {count} instances of {rows.min():,} to {rows.max():,} "
+            f"rows; {parameters.metric.replace('_', ' ')}, variant {parameters.variant}; logistic, "
+            f"l2 {parameters.l2:g}, intercept {'penalised' if parameters.penalize_intercept else 'free'}; "
+            f"profile {parameters.profile}"
+        ),
+        "instances": f"{count}",
+        "ftol": _short(parameters.ftol),
+        "slsqp_low": f"{three['slsqp'][0]:.0%}",
+        "slsqp_high": _percent(three["slsqp"][1:]),
+        "packaged_low": f"{own[0]:.0%}",
+        "packaged_high": _percent(own[1:]),
+        "trust": _percent(three["trust-constr"]),
+        "trust_tight": _percent(_shares(tables, "trust-constr-tight", "stated")),
+        "frank_wolfe": _percent(three["frank-wolfe"]),
+        "frank_wolfe_evaluations": f"{evaluations['frank-wolfe']:.0f}",
+        "slsqp_evaluations": f"{evaluations['slsqp']:.0f}",
+        "packaged_evaluations": f"{evaluations['slsqp-tight']:.0f}",
+        "multi_evaluations": f"{evaluations['multi-start']:.0f}",
+        "two_stated": _percent(_within(tables, "evaluations", 2, "stated")[1:]),
+        "two_packaged": _percent(_within(tables, "evaluations", 2, "packaged")[1:]),
+        "two_packaged_clock": _percent(_within(tables, "seconds", 2, "packaged")[1:]),
+        "three_packaged": _percent(_within(tables, "evaluations", 3, "packaged")[1:]),
+        "clock_difference": f"{100 * max(clock):.0f}",
+        "winners": " and ".join(winners),
+        "multi_best": f"{best['multi-start'][2]:.0%}",
+        "packaged_best": f"{best['slsqp-tight'][2]:.0%}",
+        "gd_best": f"{best['badr-gd'][0]:.0%}",
+        "gd_steps": f"{parameters.gd_steps:,}",
+        "valleys": f"{valleys['slsqp-tight']:.0%}",
+        "several_minima": f"{(ends[ends.solver == 'multi-start'].minima > 1).mean():.0%}",
+    }
+
+
+def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Measurement, ...]:
+    """Return what the tables say of the paper's claims.
+
+    By evaluations and by the paper's own reference, for both readings of SLSQP. A verdict is "reproduced" when
+    everything that a claim says holds in both readings, "not reproduced" when nothing of it holds in either.
+    """
+    parameters = parameters.resolved()
+    count = _count(tables)
+    titles = "; ".join(dict.fromkeys(info(name).title for name in datasets(parameters)))
+    data = f"{count} instances: {titles}"
+    slsqp_of = {reading: _shares(tables, solvers[0], reading) for reading, solvers in READINGS.items()}
+    trust = {reading: _shares(tables, "trust-constr", reading) for reading in READINGS}
+    two = {reading: _within(tables, "evaluations", 2, reading)[1:] for reading in READINGS}
+    three = {reading: _within(tables, "evaluations", 3, reading)[1:] for reading in READINGS}
+    clock = {reading: _within(tables, "seconds", 2, reading)[1:] for reading in READINGS}
+    rule = {"stated": f"tolerance {_short(parameters.ftol)}", "packaged": "tolerance 1e-10, the authors' package's"}
+
+    def said(words: Callable[[str], str]) -> str:
+        return "; ".join(f"{words(reading)} ({rule[reading]})" for reading in READINGS)
+
+    def judged(claim: str, measured: str, parts: Mapping[str, Mapping[str, bool]]) -> Measurement:
+        outcomes = [ok for reading in READINGS for ok in parts[reading].values()]
+        failed = [
+            f"{rule[reading]}: {', '.join(part for part, ok in parts[reading].items() if not ok)}"
+            for reading in READINGS
+            if not all(parts[reading].values())
+        ]
+        if count < _LEAST_INSTANCES:
+            few = f"{count} instances are too few for a share in per cent; the profile quick has 50"
+            return Measurement(claim, measured, "not testable", few, data)
+        verdict = "reproduced" if all(outcomes) else "reproduced in part" if any(outcomes) else "not reproduced"
+        return Measurement(claim, measured, verdict, "; ".join(failed), data)
+
+    return (
+        judged(
+            "badr-fig3-slsqp-low",
+            said(lambda reading: f"{slsqp_of[reading][0]:.0%} at 1e-3"),
+            {reading: {"not all": shares[0] == 1.0} for reading, shares in slsqp_of.items()},
+        ),
+        judged(
+            "badr-fig3-slsqp-high",
+            said(lambda reading: f"{_percent(slsqp_of[reading][1:])} at 1e-5 and 1e-7"),
+            {
+                reading: {
+                    f"more than 5 points from 94 % at {_short(p)}": abs(share - 0.94) <= 0.05
+                    for p, share in zip(PRECISIONS[1:], shares[1:], strict=True)
+                }
+                for reading, shares in slsqp_of.items()
+            },
+        ),
+        judged(
+            "badr-fig3-trust",
+            f"{_percent(trust['stated'])} at 1e-3, 1e-5 and 1e-7 of the best with SLSQP's {rule['stated']}; "
+            f"{_percent(_shares(tables, 'trust-constr-tight', 'stated'))} with a gradient tolerance of 1e-9 and a "
+            "small barrier",
+            {
+                reading: {
+                    "more than 10 points from 80 % at 1e-3": abs(shares[0] - 0.8) <= 0.1,
+                    "not 20 points fewer at 1e-7": shares[0] - shares[2] >= 0.2,
+                }
+                for reading, shares in trust.items()
+            },
+        ),
+        judged(
+            "badr-fig3-factor",
+            said(
+                lambda reading: (
+                    f"within 2 at 1e-5 and 1e-7: {_percent(two[reading])} by evaluations, {_percent(clock[reading])} "
+                    f"by the clock; within 3: {_percent(three[reading])} by evaluations"
+                )
+            ),
+            {
+                reading: {
+                    "within 2 in fewer than 85 %": min(two[reading]) >= 0.85,
+                    "slower by more than 3 in more than 5 %": all(
+                        share - within <= 0.05
+                        for share, within in zip(slsqp_of[reading][1:], three[reading], strict=True)
+                    ),
+                }
+                for reading in READINGS
+            },
+        ),
+    )
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+_TAU = r"$\tau$"
+
+
+def _precision(value: float) -> str:
+    return rf"$\varepsilon = 10^{{{round(np.log10(value))}}}$"
+
+
+def figure_published(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figure:
+    """Draw the paper's Figure 3: its three solvers and its reference, both readings in evaluations, one in seconds."""
+    rows = (("stated", "evaluations"), ("packaged", "evaluations"), ("packaged", "seconds"))
+    with style():
+        figure, axes = panels(3, 3, height=2.3)
+        for number, (row, (reading, cost)) in enumerate(zip(axes, rows, strict=True)):
+            for ax, precision in zip(row, PRECISIONS, strict=True):
+                marks = {name: OUTER_SOLVERS[name] for name in READINGS[reading]}
+                _draw(ax, profile(tables, cost, precision, reading), marks)
+                ax.set(title="" if number else _precision(precision), xlabel=f"{_TAU} in {cost}")
+            row[0].set_ylabel(f"share of instances\nSLSQP as {reading}")
+        lines = {line.get_label(): line for ax in axes[:, 0] for line in ax.lines}
+        figure.legend(list(lines.values()), list(lines), loc="outside lower center", ncols=4)
+    return figure
+
+
+def figure_all(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figure:
+    """Draw the profiles of all methods in passes over the rows, against the best value that any of them met."""
+    with style():
+        figure, axes = panels(1, 3, height=2.9)
+        for ax, precision in zip(axes[0], PRECISIONS, strict=True):
+            _draw(ax, profile(tables, "passes", precision, "best"), OUTER_SOLVERS)
+            ax.set(title=_precision(precision), xlabel=f"{_TAU} in passes over the rows")
+        axes[0, 0].set_ylabel("share of instances")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure
+
+
+def figure_budget(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figure:
+    """Draw data profiles: the share solved against the budget of evaluations for each group."""
+    solvers = [name for name in SOLVERS if name != "badr-gd"]
+    with style():
+        figure, axes = panels(1, 3, height=2.9)
+        for ax, precision in zip(axes[0], PRECISIONS, strict=True):
+            wide = _wide(tables, "evaluations", precision, "best")[solvers]
+            # S weights that sum to one are S - 1 variables.
+            free = wide.index.get_level_values("groups").to_numpy() - 1
+            draw_profile(ax, data_profile(wide, free).steps(100.0), {name: OUTER_SOLVERS[name] for name in solvers})
+            ax.set_xscale("symlog", linthresh=1.0)
+            ax.set(title=_precision(precision), xlabel="evaluations / groups", ylabel="", xlim=(0, 100))
+        axes[0, 0].set_ylabel("share of instances")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def _draw(ax: Axes, found: Profile, marks: Mapping[str, Mark]) -> None:
+    draw_profile(ax, found.steps(64.0), marks)
+    ax.set_xscale("log", base=2)
+    ax.set(xlim=(1, 64), ylabel="")
