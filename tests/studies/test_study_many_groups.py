@@ -35,7 +35,7 @@ def parameters() -> study.Parameters:
 
 @pytest.fixture(scope="module")
 def tables(kept: None, parameters: study.Parameters) -> dict[str, pd.DataFrame]:
-    return study.run(parameters, quiet)
+    return store.compute("many_groups", parameters).tables
 
 
 def _made(**changes: float) -> dict[str, pd.DataFrame]:
@@ -105,8 +105,8 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(kept: None, monkeypatch: py
 
     monkeypatch.setattr(study, "_run_one", counted)
     with pytest.raises(KeyboardInterrupt):
-        study.run(few, quiet)
-    tables = study.run(few, quiet)
+        store.compute("many_groups", few)
+    tables = store.compute("many_groups", few).tables
     assert done == [0, 1, 1]
     assert sorted(tables["values"].seed.unique()) == [0, 1]
     assert any(entry.study == "many_groups" for entry in store.entries())

@@ -76,13 +76,16 @@ def commit() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that compute."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    found = {package: _version(package) for package in _PACKAGES}
+    return {"python": platform.python_version()} | {package: version for package, version in found.items() if version}
+
+
+@functools.cache
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def source_digest(
@@ -105,15 +108,18 @@ def source_digest(
         Further source text to begin with, for instance a chapter's code.
     """
     units, pending = {}, [(path.stem, *_unit(path, path.stat().st_mtime_ns, figures)) for path in sources]
+    looked_up: set[str] = set()
     if text:
         pending.append(("", *_parse(text, "", figures)))
     while pending:
         name, tree_digest, imports = pending.pop()
         units[name] = tree_digest
         for module in imports:
+            if module in looked_up or any(module == other or module.startswith(f"{other}.") for other in without):
+                continue
+            looked_up.add(module)
             path = _module_path(module)
-            excluded = any(module == other or module.startswith(f"{other}.") for other in without)
-            if path is not None and not excluded and module not in units:
+            if path is not None and module not in units:
                 units[module] = ""
                 pending.append((module, *_unit(path, path.stat().st_mtime_ns, figures)))
     return digest(units)

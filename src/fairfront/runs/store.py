@@ -246,9 +246,14 @@ def _join(module: Any, resolved: StudyParameters, done: Sequence[Result]) -> _Ma
     if hasattr(module, "join"):
         joined = module.join(tables, resolved)
     else:
-        joined = {name: pd.concat([part[name] for part in tables], ignore_index=True) for name in names}
+        joined = {name: _below_one_another([part[name] for part in tables]) for name in names}
     seconds = sum(float(part.provenance["wall_seconds"]) for part in done)
     return _Made(joined, seconds, [part.address for part in done])
+
+
+def _below_one_another(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return all rows; a frame without any has no say in the columns and their types where another has rows."""
+    return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
 def _prepared(study: str | Any, parameters: StudyParameters | None) -> tuple[Any, StudyParameters]:

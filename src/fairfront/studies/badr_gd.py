@@ -6,6 +6,7 @@ and at powers of ten of it. Where a hypothesis fails (metrics whose gradient gro
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +31,7 @@ from fairfront.plotting import FRONT, PATH, panels, style
 from fairfront.risks import GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
-from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.studies.parameters import StudyParameters, meta, split
 from fairfront.theory import badr_gd as theory
 from fairfront.theory.check import Check
 
@@ -48,11 +49,13 @@ __all__ = [
     "run",
     "table_constants",
     "table_largest",
+    "units",
 ]
 
 TITLE = "badr-gd: Theorem 4 on problems whose constants are computed"
 TASKS = ("employment", "income", "travel-time")
 LIPSCHITZ = ("demographic_parity", "equal_opportunity")
+PARTS = ("small", "iterates", "behaviour")
 STARTS = {"zero": False, "solution": True}
 
 ALONG: dict[str, Callable[[theory.Trajectory], Check]] = {
@@ -112,6 +115,7 @@ class Parameters(StudyParameters):
         metadata=meta(help="how fast the weights move in the runs with practical steps", low=1e-6, high=10),
     )
     pairs: int | None = field(default=None, metadata=meta(help="random pairs of weights", low=2, high=100000))
+    part: str = field(default="all", metadata=meta(help="one part of the tables alone", choices=("all", *PARTS)))
 
 
 def datasets(parameters: Parameters) -> tuple[str, ...]:
@@ -127,6 +131,15 @@ class _Problem:
     bound: BoundMetric
     steps: int
     decades: tuple[int, ...]
+
+
+def units(parameters: Parameters) -> tuple[Parameters, ...]:
+    """Return the parts of the work: the small problems, then iterates on a task each, then behaviour on a task each."""
+    if parameters.part == "all":
+        return tuple(unit for part in PARTS for unit in units(dataclasses.replace(parameters, part=part)))
+    if parameters.part == "small":
+        return (dataclasses.replace(parameters, task=()),)
+    return split(parameters, "task")
 
 
 def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
@@ -156,8 +169,8 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
     }
     for problem in _problems(parameters):
         _examine(problem, parameters, progress, tables)
-    assert parameters.task is not None
-    cases = [(task, metric) for task in parameters.task for metric in metrics.names()]
+    tasks = parameters.task or () if parameters.part in ("all", "behaviour") else ()
+    cases = [(task, metric) for task in tasks for metric in metrics.names()]
     for task, metric in progress(cases, "behaviour on the data", len(cases)):
         row, curve = _behaviour(task, metric, parameters)
         tables["behaviour"].append(row)
@@ -166,8 +179,24 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
 
 
 def _problems(parameters: Parameters) -> Iterable[_Problem]:
-    assert parameters.steps and parameters.data_steps and parameters.decades_step and parameters.task
+    assert parameters.data_steps and parameters.decades_step and parameters.task is not None
     decades = tuple(range(0, parameters.decades + 1, parameters.decades_step))
+    if parameters.part in ("all", "small"):
+        yield from _small_problems(parameters, decades)
+    for task in parameters.task if parameters.part in ("all", "iterates") else ():
+        risks = _risks(task, parameters)
+        for name in LIPSCHITZ:
+            yield _problem(
+                f"{task}, {name.replace('_', ' ')}",
+                risks,
+                metrics.get(name),
+                parameters.data_steps,
+                tuple(2 * decade for decade in decades),
+            )
+
+
+def _small_problems(parameters: Parameters, decades: tuple[int, ...]) -> Iterable[_Problem]:
+    assert parameters.steps
     generator = np.random.default_rng(parameters.seed)
     groups, d = np.repeat([0, 1], 40), 3
     X = generator.normal(size=(80, d)) + 0.5 * generator.normal(size=(2, d))[groups]
@@ -180,16 +209,6 @@ def _problems(parameters: Parameters) -> Iterable[_Problem]:
     logistic = GroupRisks(X, labels, groups, l2=0.5, intercept=None)
     metric = metrics.get("equal_opportunity")
     yield _problem("logistic, equal opportunity", logistic, metric, parameters.steps, decades)
-    for task in parameters.task:
-        risks = _risks(task, parameters)
-        for name in LIPSCHITZ:
-            yield _problem(
-                f"{task}, {name.replace('_', ' ')}",
-                risks,
-                metrics.get(name),
-                parameters.data_steps,
-                tuple(2 * decade for decade in decades),
-            )
 
 
 def _problem(name: str, risks: GroupRisks, metric: Metric, steps: int, decades: tuple[int, ...]) -> _Problem:
@@ -378,7 +397,9 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
 
 
 def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Measurement, ...]:
-    """Return what the tables say of the paper's claims."""
+    """Return what the tables say of the paper's claims; one part of them alone says nothing."""
+    if parameters.part != "all":
+        return ()
     titles = "; ".join(info(name).title for name in datasets(parameters))
     data = f"two synthetic problems with computed constants; {titles} by {parameters.sensitive}, ones column penalised"
     return tuple(_verdict(tables, claim, data) for claim in STATEMENTS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +16,7 @@ from fairfront.plotting import FRONT, PATH, panels, style
 from fairfront.risks import GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
-from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.studies.parameters import StudyParameters, meta, split
 from fairfront.theory import badr_sgd as theory
 from fairfront.theory.badr_gd import LipschitzSpread
 
@@ -30,10 +32,12 @@ __all__ = [
     "run",
     "table_checks",
     "table_floors",
+    "units",
 ]
 
 TITLE = "badr-sgd: noise, batches and clipping"
 GAMMAS = (0.002, 0.02)
+PARTS = ("noise", "clipping")
 RADII = (0.01, 0.03, 0.1, 0.3, 1.0, float("inf"))
 CLAIMS = {"badr-lemma-sto-bound-v": 2, "badr-lemma-sto-drift": 4, "badr-lemma-sto-product": 1}
 DATA = "a synthetic ridge problem of two groups; Gaussian noise of known variance"
@@ -46,11 +50,20 @@ class Parameters(StudyParameters):
     batch: tuple[int, ...] | None = field(default=None, metadata=meta(help="batch sizes, ascending", low=1, high=10**6))
     steps: int | None = field(default=None, metadata=meta(help="steps T", low=40, high=10**7))
     seeds: int | None = field(default=None, metadata=meta(help="seeds that run at once", low=10, high=10**6))
+    part: str = field(default="all", metadata=meta(help="one part of the tables alone", choices=("all", *PARTS)))
 
 
 def datasets(parameters: Parameters) -> tuple[str, ...]:
     """Return nothing: the problem is synthetic."""
     return ()
+
+
+def units(parameters: Parameters) -> tuple[Parameters, ...]:
+    """Return the parts into which the study's work falls: a batch size each, and clipping."""
+    if parameters.part == "all":
+        return tuple(unit for part in PARTS for unit in units(dataclasses.replace(parameters, part=part)))
+    batches = split(parameters, "batch")
+    return batches if parameters.part == "noise" else batches[:1]
 
 
 def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
@@ -75,7 +88,7 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
     assert parameters.batch and parameters.steps and parameters.seeds
     problem, least = _problem(parameters.seed)
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in ("checks", "floors", "paths", "clipping")}
-    kinds = [(batch, gamma) for batch in parameters.batch for gamma in GAMMAS]
+    kinds = [(batch, gamma) for batch in parameters.batch for gamma in GAMMAS if parameters.part != "clipping"]
     for batch, gamma in progress(kinds, "seeds at once", len(kinds)):
         generator = np.random.default_rng([parameters.seed, batch])
         found = theory.follow_all(problem, theory.Noise(), batch, gamma, parameters.steps, parameters.seeds, generator)
@@ -91,7 +104,7 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
             here = {name: float(found.means[name][t - 1]) for name in ("w2", "v2", "phi", "dbar")}
             average = float(found.means["dbar"][:t].mean())
             tables["paths"].append(where | {"t": t, "psi": float(psi[t - 1]), "average": average} | here)
-    for radius in RADII:
+    for radius in RADII if parameters.part != "noise" else ():
         generator = np.random.default_rng([parameters.seed, 0])
         found = theory.follow_all(
             problem,
@@ -108,6 +121,7 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
     return {name: pd.DataFrame(rows) for name, rows in tables.items()}
 
 
+@functools.lru_cache(maxsize=1)
 def _problem(seed: int) -> tuple[theory.Problem, float]:
     """Return the first random ridge problem whose phi has its minimum inside the simplex, and that minimum."""
     firsts = np.linspace(0.0, 1.0, 2001)
@@ -203,7 +217,9 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
 
 
 def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Measurement, ...]:
-    """Return what the tables say of the paper's claims."""
+    """Return what the tables say of the paper's claims; one part of them alone says nothing."""
+    if parameters.part != "all":
+        return ()
     lost = f"not printed in the text at hand: {', '.join(NOT_PRINTED)}"
     return (
         *(_lemma(tables, claim) for claim in CLAIMS),

@@ -23,6 +23,7 @@ from fairfront.runs.progress import ProgressFunction
 from fairfront.studies.parameters import StudyParameters, meta
 
 __all__ = [
+    "ALONE",
     "TITLE",
     "Parameters",
     "datasets",
@@ -36,6 +37,8 @@ __all__ = [
 ]
 
 TITLE = "How fast is the engine?"
+ALONE = True
+"""Times are taken with nothing beside them."""
 
 
 def _metric_names() -> tuple[str, ...]:

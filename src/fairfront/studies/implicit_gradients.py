@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +22,7 @@ from fairfront.plotting import FRONT, PATH, panels, style
 from fairfront.risks import LOSSES, Array, GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
-from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.studies.parameters import StudyParameters, meta, split
 from fairfront.theory import implicit_gradients as theory
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "run",
     "table_agreement",
     "table_signs",
+    "units",
 ]
 
 TITLE = "Implicit gradients: one adjoint system"
@@ -79,6 +81,14 @@ def datasets(parameters: Parameters) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def units(parameters: Parameters) -> tuple[Parameters, ...]:
+    """Return the parts into which the study's work falls: a loss each, then a task each."""
+    assert parameters.task is not None
+    losses = split(dataclasses.replace(parameters, task=()), "loss")
+    tasks = split(dataclasses.replace(parameters, loss=()), "task")
+    return (*losses, *tasks) or (parameters,)
+
+
 def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
     """Return the study's tables.
 
@@ -99,7 +109,7 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
         by the one without the intercept.
     """
     parameters = parameters.resolved()
-    assert parameters.points and parameters.grid and parameters.task
+    assert parameters.points and parameters.grid and parameters.task is not None
     agreement: list[dict[str, Any]] = []
     cases = list(_cases(parameters))
     problems = {

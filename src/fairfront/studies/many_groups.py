@@ -1,13 +1,11 @@
 """Figure 8 of the first paper: the unfairness of every strategy, on training and on test rows, over many partitions.
 
-Each data set is cut by every sensitive attribute and by the intersections of several. A run over several data sets and
-seeds is the runs over each, which the store keeps: one that was stopped goes on where it was.
+Each data set is cut by every sensitive attribute and by the intersections of several.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -24,7 +22,7 @@ from fairfront.plotting import STRATEGIES, panels, style
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
 from fairfront.studies.instances import Instance, Unfit, expanded, loaded, partitions
-from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.studies.parameters import StudyParameters, meta, split
 from fairfront.studies.strategies import compare, metric_for
 
 __all__ = [
@@ -40,6 +38,7 @@ __all__ = [
     "summary",
     "table_fairest",
     "table_medians",
+    "units",
 ]
 
 TITLE = "Any number of groups: fairness on training and test rows"
@@ -106,13 +105,18 @@ def datasets(parameters: Parameters) -> tuple[str, ...]:
     return expanded(parameters.resolved().data or ())
 
 
+def units(parameters: Parameters) -> tuple[Parameters, ...]:
+    """Return the parts into which the study's work falls: a data set and a split each."""
+    return split(dataclasses.replace(parameters, data=datasets(parameters)), "data", "seeds")
+
+
 def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
     """Return the study's tables.
 
     Parameters
     ----------
     parameters : Parameters
-        What to compute; fields left at None take their profile's value.
+        One of `units`; fields left at None take their profile's value.
     progress : callable
         ``progress(iterable, description, total=None)`` yields the items and shows where it is.
 
@@ -123,20 +127,9 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
         strategy, train and test (the metric less its floor), train_error, test_error (share of wrong labels).
         skipped: data, partition, seed and reason of the partitions that cannot be used.
     """
-    from fairfront.runs.store import compute  # which imports the studies
-
-    parameters = parameters.resolved()
-    assert parameters.seeds is not None
-    units = [(name, seed) for name in datasets(parameters) for seed in parameters.seeds]
-    if len(units) == 1:
-        return _run_one(parameters, *units[0], progress)
-    parts = [
-        compute(
-            sys.modules[__name__], dataclasses.replace(parameters, data=(name,), seeds=(seed,)), progress=False
-        ).tables
-        for name, seed in progress(units, "data sets and seeds", len(units))
-    ]
-    return {name: pd.concat([part[name] for part in parts], ignore_index=True) for name in parts[0]}
+    (part,) = units(parameters.resolved())
+    assert part.data and part.seeds
+    return _run_one(part, part.data[0], part.seeds[0], progress)
 
 
 def _run_one(parameters: Parameters, name: str, seed: int, progress: ProgressFunction) -> dict[str, pd.DataFrame]:

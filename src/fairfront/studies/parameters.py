@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import json
 import math
 import numbers
@@ -41,6 +42,7 @@ __all__ = [
     "parse_like",
     "profile_values",
     "spelled",
+    "split",
     "to_json",
 ]
 
@@ -207,6 +209,28 @@ def to_json(parameters: StudyParameters) -> dict[str, Any]:
     """Return the parameters as plain JSON values, field by field; tuples become lists."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(parameters), allow_nan=True))
     return plain
+
+
+def split(parameters: P, *names: str) -> tuple[P, ...]:
+    """Return the parameters with each value of some fields alone, every combination of them: parts of a study.
+
+    Parameters
+    ----------
+    parameters : StudyParameters
+        The whole.
+    *names : str
+        Fields that hold tuples; the first one changes slowest.
+
+    Examples
+    --------
+    >>> split(Parameters(task=("a", "b")), "task")  # doctest: +SKIP
+    (Parameters(task=('a',)), Parameters(task=('b',)))
+    """
+    choices = itertools.product(*(getattr(parameters, name) for name in names))
+    changes: list[dict[str, Any]] = [
+        {name: (value,) for name, value in zip(names, values, strict=True)} for values in choices
+    ]
+    return tuple(dataclasses.replace(parameters, **change) for change in changes)
 
 
 def spelled(value: object) -> str:

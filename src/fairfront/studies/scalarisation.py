@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from fairfront.plotting import FRONT, PATH, panels, style
 from fairfront.risks import LOSSES, Array, GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
-from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.studies.parameters import StudyParameters, meta, split
 from fairfront.theory import Check, proposition_3
 from fairfront.theory import scalarisation as theory
 
@@ -26,11 +26,13 @@ __all__ = [
     "figure_flat",
     "figure_nonconvex",
     "figure_random",
+    "join",
     "measure",
     "run",
     "table_checks",
     "table_conditions",
     "table_flat",
+    "units",
 ]
 
 TITLE = "Scalarisation and minimax: three propositions and their conditions"
@@ -59,6 +61,11 @@ class Parameters(StudyParameters):
 def datasets(parameters: Parameters) -> tuple[str, ...]:
     """Return nothing: the problems are random."""
     return ()
+
+
+def units(parameters: Parameters) -> tuple[Parameters, ...]:
+    """Return the parts into which the study's work falls: a loss and a number of groups each."""
+    return split(parameters, "loss", "groups")
 
 
 def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
@@ -99,6 +106,11 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
             row = {"sharpness": sharpness, "t": place, "loss_1": point[0], "loss_2": point[1], "reached": bool(reached)}
             nonconvex.append(row)
     return {"checks": pd.DataFrame(checks), "flat": pd.DataFrame(flat), "nonconvex": pd.DataFrame(nonconvex)}
+
+
+def join(parts: Sequence[dict[str, pd.DataFrame]], parameters: Parameters) -> dict[str, pd.DataFrame]:
+    """Return the tables of all parts; those that depend on neither the loss nor the number of groups come once."""
+    return parts[0] | {"checks": pd.concat([part["checks"] for part in parts], ignore_index=True)}
 
 
 def _random(loss: str, count: int, generator: np.random.Generator) -> GroupRisks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,7 @@ from fairfront.risks import Array, GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
 from fairfront.studies.instances import Instance
-from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.studies.parameters import StudyParameters, meta, split
 from fairfront.theory import seven_metrics as theory
 
 __all__ = [
@@ -38,10 +39,12 @@ __all__ = [
     "table_checks",
     "table_hard",
     "table_renumbering",
+    "units",
 ]
 
 TITLE = "The seven metrics"
 SHARPNESS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+PARTS = ("definitions", "front")
 SHARPENED = ("demographic_parity", "equal_opportunity", "equalized_odds")
 
 
@@ -61,6 +64,7 @@ class Parameters(StudyParameters):
         default=None, metadata=meta(help="most rows for the definitions, which take all pairs", low=50, high=20000)
     )
     orders: int | None = field(default=None, metadata=meta(help="most renumberings of the groups", low=2, high=5040))
+    part: str = field(default="all", metadata=meta(help="one part of the tables alone", choices=("all", *PARTS)))
 
     def __post_init__(self) -> None:
         """Check what no single field can."""
@@ -73,6 +77,16 @@ def datasets(parameters: Parameters) -> tuple[str, ...]:
     """Return the names of the data sets that the study reads."""
     words = (*(parameters.resolved().partition or ()), parameters.front)
     return tuple(dict.fromkeys(part.partition(":")[0] for part in words))
+
+
+def units(parameters: Parameters) -> tuple[Parameters, ...]:
+    """Return the parts into which the study's work falls: the definitions on a partition each, and the front."""
+    if parameters.part == "front":
+        return (dataclasses.replace(parameters, partition=()),)
+    definitions = split(dataclasses.replace(parameters, part="definitions"), "partition")
+    if parameters.part == "definitions":
+        return definitions
+    return (*definitions, dataclasses.replace(parameters, part="front", partition=()))
 
 
 def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
@@ -94,10 +108,11 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
         sharpness: smooth values of one model as rho grows, and the hard value that they approach.
     """
     parameters = parameters.resolved()
-    assert parameters.partition and parameters.rows and parameters.orders
+    assert parameters.partition is not None and parameters.rows and parameters.orders
     checks: list[dict[str, Any]] = []
     renumbering: list[dict[str, Any]] = []
-    for words in progress(parameters.partition, "definitions", len(parameters.partition)):
+    partitions = parameters.partition if parameters.part != "front" else ()
+    for words in progress(partitions, "definitions", len(partitions)):
         data = Instance.parse(words, seed=parameters.seed).load(0.0)
         risks, scores = _uniform(data, parameters.l2)
         generator = np.random.default_rng(parameters.seed)
@@ -118,7 +133,7 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
             renumbering.append(
                 case | {"own": own, "least": values.min(), "largest": values.max(), "orders": len(values)}
             )
-    along, sharpness = _along_front(parameters)
+    along, sharpness = _along_front(parameters) if parameters.part != "definitions" else ([], [])
     return {
         "checks": pd.DataFrame(checks),
         "renumbering": pd.DataFrame(renumbering),
@@ -304,7 +319,9 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
 
 
 def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Measurement, ...]:
-    """Return what the tables say of the paper's claim."""
+    """Return what the tables say of the paper's claim; one part of them alone says nothing."""
+    if parameters.part != "all":
+        return ()
     done = tables["checks"][tables["checks"].check != "not defined"]
     data = "; ".join(info(name).title for name in datasets(parameters))
     names = done.metric.nunique()

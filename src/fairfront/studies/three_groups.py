@@ -35,7 +35,7 @@ from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
 from fairfront.studies.instances import Instance, thinned
 from fairfront.studies.landscapes import SAME, VARIES, judge, pair_row
-from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.studies.parameters import StudyParameters, meta, split
 from fairfront.studies.strategies import NAMES, Comparison, Rivals, metric_for
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "run",
     "sweep",
     "table_pairs",
+    "units",
 ]
 
 TITLE = "Three groups: the simplex of weights"
@@ -110,6 +111,11 @@ class Parameters(StudyParameters):
 def datasets(parameters: Parameters) -> tuple[str, ...]:
     """Return the names of the data sets that the study reads."""
     return tuple(dict.fromkeys(Instance.parse(words).data for words in parameters.partition))
+
+
+def units(parameters: Parameters) -> tuple[Parameters, ...]:
+    """Return the parts into which the study's work falls: a partition each."""
+    return split(parameters, "partition")
 
 
 def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:

@@ -24,7 +24,7 @@ from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
 from fairfront.studies.instances import Instance
 from fairfront.studies.landscapes import SAME, VARIES, judge, pair_row
-from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.studies.parameters import StudyParameters, meta, split
 from fairfront.studies.strategies import Comparison, Rivals, metric_for
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "measure",
     "run",
     "table_pairs",
+    "units",
 ]
 
 TITLE = "Two groups: the implicit fairness function"
@@ -91,6 +92,11 @@ class Parameters(StudyParameters):
 def datasets(parameters: Parameters) -> tuple[str, ...]:
     """Return the names of the data sets that the study reads."""
     return parameters.resolved().data or ()
+
+
+def units(parameters: Parameters) -> tuple[Parameters, ...]:
+    """Return the parts into which the study's work falls: a data set each."""
+    return split(parameters, "data")
 
 
 def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
