@@ -5,8 +5,8 @@ A study module offers ``TITLE``, ``Parameters`` (a frozen dataclass over
 ``measure(tables, parameters)`` and functions ``figure_*(tables, parameters)``. One whose work falls into parts names
 them, ``units(parameters)`` (see `fairfront.runs.store`); ``ALONE = True`` says that it takes times.
 
-Every public module of this package other than `parameters`, and `experiments`, `instances`, `landscapes`, `profiles`
-and `strategies`, which several studies share, is a study.
+Every public module of this package other than `parameters`, and `experiments`, `gridruns`, `hypergrids`, `instances`,
+`landscapes`, `profiles`, `solver_runs` and `strategies`, which several studies share, is a study.
 """
 
 from __future__ import annotations
@@ -22,7 +22,19 @@ from fairfront.errors import unknown_name
 
 __all__ = ["get", "names", "source", "title"]
 
-_NOT_STUDIES = frozenset({"experiments", "instances", "landscapes", "parameters", "profiles", "strategies"})
+_NOT_STUDIES = frozenset(
+    {
+        "experiments",
+        "gridruns",
+        "hypergrids",
+        "instances",
+        "landscapes",
+        "parameters",
+        "profiles",
+        "solver_runs",
+        "strategies",
+    }
+)
 
 
 def names() -> tuple[str, ...]:
