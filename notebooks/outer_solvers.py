@@ -263,7 +263,7 @@ solution = slsqp(risks, unfairness).weights
 run = frank_wolfe(risks, unfairness, start=solution, max_iterations=20)
 last = run.history[-1]
 steps = last.iteration * (last.iteration + 1) / 2 * last.weights
-print("T =", last.iteration, "weights times T(T+1)/2:", np.round(steps, 6), "of", int(round(steps.sum())))
+print("T =", last.iteration, "weights times T(T+1)/2:", np.round(steps, 6), "of", round(steps.sum()))
 print("weights after one step from the solution:", run.history[1].weights)
 
 # %% [markdown]

@@ -9,7 +9,6 @@ first two costs are the same on every machine and under every load; verdicts are
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -20,17 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairfront import metrics
-from fairfront.bilevel import (
-    BilevelSolution,
-    Objective,
-    Record,
-    badr_gd,
-    exhaustive_search,
-    frank_wolfe,
-    multi_start,
-    slsqp,
-    trust_constr,
-)
+from fairfront.bilevel import exhaustive_search
 from fairfront.datasets import info
 from fairfront.errors import ArgumentError
 from fairfront.metrics import BoundMetric
@@ -40,7 +29,18 @@ from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
 from fairfront.studies.instances import Instance, thinned
 from fairfront.studies.parameters import StudyParameters, meta
-from fairfront.studies.profiles import Profile, cost_to_reach, data_profile, performance_profile
+from fairfront.studies.profiles import Profile, data_profile, performance_profile
+from fairfront.studies.solver_runs import (
+    COSTS,
+    READINGS,
+    SolverRun,
+    StoppingRules,
+    gd_run,
+    judged,
+    multi_start_run,
+    rule,
+    two_loop_runs,
+)
 from fairfront.studies.strategies import metric_for
 
 __all__ = [
@@ -80,14 +80,7 @@ SOLVERS: tuple[str, ...] = (
 )
 """The paper's three with the stopping rules that it states (and SciPy's own barrier for the trust-region method), the
 first two with tighter rules, SLSQP from several starts, and the single-loop method."""
-READINGS: Mapping[str, tuple[str, ...]] = {
-    "stated": ("slsqp", "trust-constr", "frank-wolfe"),
-    "packaged": ("slsqp-tight", "trust-constr", "frank-wolfe"),
-}
-"""Who the paper's three are: SLSQP stops at a change of 1e-5, as it states, or of 1e-10, as in the authors' package."""
 PRECISIONS: tuple[float, ...] = (1e-3, 1e-5, 1e-7)
-COSTS: tuple[str, ...] = ("evaluations", "passes", "seconds")
-"""Evaluations of phi and its gradient (a single-loop method has none); passes over all rows; wall time."""
 REFERENCES: tuple[str, ...] = (*READINGS, "best")
 """What a precision is counted from: the least value that the paper's three met (its definition), or any method here."""
 _LEAST_INSTANCES = 20  # with fewer, a share in per cent says nothing
@@ -186,9 +179,8 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
         risks = GroupRisks(X, y, groups, l2=parameters.l2, penalize_intercept=parameters.penalize_intercept)
         metric = metric_for(parameters.metric, variant=parameters.variant).bind(risks.y, risks.groups, instance.groups)
         runs = _runs(risks, metric, parameters)
-        least = {name: min(record.value for record in found.records) for name, found in runs.items()}
-        references = {reading: min(least[name] for name in solvers) for reading, solvers in READINGS.items()}
-        references["best"] = min(least.values())
+        references = {reading: min(runs[name].least for name in solvers) for reading, solvers in READINGS.items()}
+        references["best"] = min(found.least for found in runs.values())
         if instance.groups == 2:
             references["best"] = min(references["best"], exhaustive_search(risks, metric).value)
         key = {"partition": f"{instance.data}:{'+'.join(instance.sensitive)}", "groups": instance.groups}
@@ -209,85 +201,14 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
     return {name: pd.DataFrame(rows) for name, rows in tables.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """What one solver did: its records (values are phi), and the costs of all of it."""
-
-    records: tuple[Record, ...]
-    value: float
-    status: str
-    minima: int
-    spent: dict[str, float]
-
-    def until(self, target: float, cost: str) -> float:
-        """Return what had been spent when phi first was at most a target."""
-        if np.isnan(self.spent[cost]):
-            return np.nan
-        name = {"evaluations": "solves", "passes": "passes", "seconds": "time"}[cost]
-        return cost_to_reach(
-            [record.value for record in self.records], [getattr(record, name) for record in self.records], target
-        )
-
-
-def _runs(risks: GroupRisks, metric: BoundMetric, parameters: Parameters) -> dict[str, _Run]:
-    """Return what every solver does on one instance."""
-    most = parameters.max_iterations
-    two_loop: dict[str, Callable[[], BilevelSolution]] = {
-        "slsqp": lambda: slsqp(risks, metric, ftol=parameters.ftol, max_iterations=most),
-        # The paper names SciPy's method and its tolerance: the barrier is SciPy's own.
-        "trust-constr": lambda: trust_constr(risks, metric, gtol=parameters.gtol, barrier=0.1, max_iterations=most),
-        "frank-wolfe": lambda: frank_wolfe(risks, metric, gap=parameters.gap, max_iterations=most),
-        "slsqp-tight": lambda: slsqp(risks, metric, ftol=1e-10, max_iterations=most),
-        "trust-constr-tight": lambda: trust_constr(risks, metric, gtol=1e-9, max_iterations=most),
-    }
-    slsqp(risks, metric, max_iterations=1)  # what is made once, as the blocks of the rows, is in nobody's time
-    found = {}
-    for name, solve in two_loop.items():
-        before = risks.source.passes
-        solution = solve()
-        found[name] = _Run(
-            solution.history, solution.value, solution.status, 1, _spent(solution, risks.source.passes - before)
-        )
-    found["multi-start"] = _several(risks, metric, most)
+def _runs(risks: GroupRisks, metric: BoundMetric, parameters: Parameters) -> dict[str, SolverRun]:
+    """Return what every solver does on one instance, in the order of `SOLVERS`."""
+    rules = StoppingRules(parameters.ftol, parameters.gtol, parameters.gap, parameters.max_iterations)
     assert parameters.gd_steps is not None
-    found["badr-gd"] = _single_loop(risks, metric, parameters.gd_steps)
+    found = two_loop_runs(risks, metric, rules, SOLVERS[:5])
+    found["multi-start"] = multi_start_run(risks, metric, parameters.max_iterations)
+    found["badr-gd"] = gd_run(risks, metric, parameters.gd_steps)
     return found
-
-
-def _spent(solution: BilevelSolution, passes: int) -> dict[str, float]:
-    evaluations = float(solution.lower_solves + solution.adjoint_solves)
-    return {"evaluations": evaluations, "passes": float(passes), "seconds": solution.seconds}
-
-
-def _several(risks: GroupRisks, metric: BoundMetric, max_iterations: int) -> _Run:
-    """Return SLSQP from every standard start, one run after the other."""
-    records: list[Record] = []
-    begun, passes, solves = time.perf_counter(), risks.source.passes, 0
-
-    def one(*arguments: Any, **options: Any) -> BilevelSolution:
-        nonlocal solves
-        late, before = time.perf_counter() - begun, risks.source.passes - passes
-        solution = slsqp(*arguments, **options)
-        records.extend(
-            record._replace(time=record.time + late, solves=record.solves + solves, passes=record.passes + before)
-            for record in solution.history
-        )
-        solves += solution.lower_solves + solution.adjoint_solves
-        return solution
-
-    best = multi_start(risks, metric, solver=one, max_iterations=max_iterations)
-    spent = _spent(best, risks.source.passes - passes)
-    return _Run(tuple(records), best.value, best.status, len(best.local_minima), spent)
-
-
-def _single_loop(risks: GroupRisks, metric: BoundMetric, steps: int) -> _Run:
-    """Return badr-gd with its practical steps; the values are phi at its weights, found afterwards."""
-    before = risks.source.passes
-    solution = badr_gd(risks, metric, max_iterations=steps)
-    spent = {"evaluations": np.nan, "passes": float(risks.source.passes - before), "seconds": solution.seconds}
-    objective = Objective(risks, metric, tolerance=1e-9)
-    records = tuple(record._replace(value=objective.value(record.weights)) for record in solution.history)
-    return _Run(records, solution.value, solution.status, 1, spent)
 
 
 # --- tables and verdicts ---------------------------------------------------------------------------------------------
@@ -464,31 +385,23 @@ def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Me
     two = {reading: _within(tables, "evaluations", 2, reading)[1:] for reading in READINGS}
     three = {reading: _within(tables, "evaluations", 3, reading)[1:] for reading in READINGS}
     clock = {reading: _within(tables, "seconds", 2, reading)[1:] for reading in READINGS}
-    rule = {"stated": f"tolerance {_short(parameters.ftol)}", "packaged": "tolerance 1e-10, the authors' package's"}
 
     def said(words: Callable[[str], str]) -> str:
-        return "; ".join(f"{words(reading)} ({rule[reading]})" for reading in READINGS)
+        return "; ".join(f"{words(reading)} ({rule(reading, parameters.ftol)})" for reading in READINGS)
 
-    def judged(claim: str, measured: str, parts: Mapping[str, Mapping[str, bool]]) -> Measurement:
-        outcomes = [ok for reading in READINGS for ok in parts[reading].values()]
-        failed = [
-            f"{rule[reading]}: {', '.join(part for part, ok in parts[reading].items() if not ok)}"
-            for reading in READINGS
-            if not all(parts[reading].values())
-        ]
+    def verdict(claim: str, measured: str, parts: Mapping[str, Mapping[str, bool]]) -> Measurement:
         if count < _LEAST_INSTANCES:
             few = f"{count} instances are too few for a share in per cent; the profile quick has 50"
             return Measurement(claim, measured, "not testable", few, data)
-        verdict = "reproduced" if all(outcomes) else "reproduced in part" if any(outcomes) else "not reproduced"
-        return Measurement(claim, measured, verdict, "; ".join(failed), data)
+        return judged(claim, measured, parts, data, ftol=parameters.ftol)
 
     return (
-        judged(
+        verdict(
             "badr-fig3-slsqp-low",
             said(lambda reading: f"{slsqp_of[reading][0]:.0%} at 1e-3"),
             {reading: {"not all": shares[0] == 1.0} for reading, shares in slsqp_of.items()},
         ),
-        judged(
+        verdict(
             "badr-fig3-slsqp-high",
             said(lambda reading: f"{_percent(slsqp_of[reading][1:])} at 1e-5 and 1e-7"),
             {
@@ -499,9 +412,10 @@ def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Me
                 for reading, shares in slsqp_of.items()
             },
         ),
-        judged(
+        verdict(
             "badr-fig3-trust",
-            f"{_percent(trust['stated'])} at 1e-3, 1e-5 and 1e-7 of the best with SLSQP's {rule['stated']}; "
+            f"{_percent(trust['stated'])} at 1e-3, 1e-5 and 1e-7 of the best with SLSQP's "
+            f"{rule('stated', parameters.ftol)}; "
             f"{_percent(_shares(tables, 'trust-constr-tight', 'stated'))} with a gradient tolerance of 1e-9 and a "
             "small barrier",
             {
@@ -512,7 +426,7 @@ def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Me
                 for reading, shares in trust.items()
             },
         ),
-        judged(
+        verdict(
             "badr-fig3-factor",
             said(
                 lambda reading: (
