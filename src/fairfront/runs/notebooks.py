@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fairfront import paths, studies
 from fairfront.errors import ArgumentError, FairfrontError, unknown_name
 from fairfront.runs import provenance
+from fairfront.runs.environment import environment
 from fairfront.runs.files import require_writable, write_together
 from fairfront.runs.progress import on_terminal
 from fairfront.studies.parameters import (
@@ -479,24 +480,13 @@ def _failure(error: Any) -> str:
     return f"code cell {error.exec_count} ({first.strip()}): {error.ename}: {error.evalue}"
 
 
-@contextlib.contextmanager
-def _kernel_environment() -> Iterator[None]:
+def _kernel_environment() -> contextlib.AbstractContextManager[None]:
     """Set what kernels inherit: one thread unless the caller says otherwise, figures inline, no debugger's remark."""
-    wanted = {
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    return environment(
+        OMP_NUM_THREADS=os.environ.get("OMP_NUM_THREADS", "1"),
+        MPLBACKEND="module://matplotlib_inline.backend_inline",
+        PYDEVD_DISABLE_FILE_VALIDATION="1",
+    )
 
 
 def _clean(notebook: NotebookNode, about: dict[str, Any]) -> None:

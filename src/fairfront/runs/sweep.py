@@ -7,7 +7,6 @@ travels: the store is a folder that the workers have to reach under the same pat
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import time
@@ -19,6 +18,7 @@ from typing import Any
 from fairfront import paths, studies
 from fairfront.errors import ArgumentError, FairfrontError
 from fairfront.runs import store
+from fairfront.runs.environment import environment
 from fairfront.runs.progress import Count, counted
 from fairfront.runs.store import Result
 from fairfront.studies.parameters import StudyParameters, parse, spelled, to_json
@@ -27,7 +27,7 @@ __all__ = ["Failure", "Sweep", "sweep"]
 
 _RETRIES = 2  # of a part that fails by anything but an argument or data
 _FOLDERS = ("FAIRFRONT_DATA", "FAIRFRONT_CACHE")
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @dataclass(frozen=True)
@@ -202,16 +202,16 @@ def _distribute(parts: Sequence[_Part], workers: int | None, scheduler: str | No
 
     from fairfront.datasets.partitions import connect
 
-    environment = {"FAIRFRONT_STORE": str(paths.store())}
-    environment |= {name: os.environ[name] for name in _FOLDERS if name in os.environ}
+    folders = {"FAIRFRONT_STORE": str(paths.store())}
+    folders |= {name: os.environ[name] for name in _FOLDERS if name in os.environ}
     processes = min(CPU_COUNT if workers is None else workers, len(parts)) if scheduler is None else None
-    with _one_thread_each(), connect(scheduler, workers=processes) as client:
+    with environment(**_ONE_THREAD), connect(scheduler, workers=processes) as client:
         futures = {
             client.submit(
                 _work,
                 part.study.name,
                 to_json(part.parameters),
-                environment,
+                folders,
                 key=f"{part.study.name}-{place}-{time.time_ns()}",
                 priority=-place,
                 pure=False,
@@ -223,21 +223,6 @@ def _distribute(parts: Sequence[_Part], workers: int | None, scheduler: str | No
             if done.address:
                 _require_seen(futures[future], done.address)
             futures.pop(future).settle(done, count)
-
-
-@contextlib.contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Let processes that start inside the block compute with one thread each."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _finished(futures: Mapping[Any, _Part]) -> Iterator[tuple[Any, _Done]]:
@@ -264,9 +249,9 @@ def _require_seen(part: _Part, address: str) -> None:
         raise ArgumentError("scheduler", problem, "set FAIRFRONT_STORE to a folder that all of them reach")
 
 
-def _work(study: str, values: dict[str, Any], environment: dict[str, str]) -> _Done:
+def _work(study: str, values: dict[str, Any], folders: dict[str, str]) -> _Done:
     """Compute a part on a worker."""
-    os.environ.update(environment)
+    os.environ.update(folders)
     return _attempt(study, parse(studies.get(study).Parameters, values), again=True)
 
 
