@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 __all__ = [
     "FRONT",
@@ -20,6 +21,8 @@ __all__ = [
     "STRATEGIES",
     "UNFAIRNESS_MAP",
     "Mark",
+    "legend_below",
+    "mark_minima",
     "mark_strategies",
     "panels",
     "style",
@@ -111,6 +114,31 @@ def panels(rows: int, columns: int, *, width: float = 2.75, height: float = 2.6)
     figure, axes = plt.subplots(rows, columns, figsize=(width * columns + 0.6, height * rows), squeeze=False)
     plt.close(figure)
     return figure, axes
+
+
+def legend_below(ax: Axes, columns: int, **options: Any) -> None:
+    """Draw the legend of one of the axes below the whole figure, in so many columns."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns, **options)
+
+
+def mark_minima(
+    ax: Axes, x: ArrayLike, y: ArrayLike, *, size: float = 12.0, colour: str = "#555555", zorder: float = 4.0
+) -> None:
+    """Circle local minima, so that what is marked inside stays to be seen."""
+    ax.plot(
+        x,
+        y,
+        linestyle="none",
+        marker="o",
+        markersize=size,
+        markerfacecolor="none",
+        markeredgecolor=colour,
+        label="local minimum",
+        zorder=zorder,
+        clip_on=False,
+    )
 
 
 def mark_strategies(ax: Axes, coordinates: Mapping[str, tuple[float, float]]) -> None:

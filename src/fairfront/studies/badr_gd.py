@@ -27,7 +27,7 @@ from fairfront.bilevel import (
 from fairfront.datasets import info, load
 from fairfront.errors import ArgumentError
 from fairfront.metrics import BoundMetric, Metric
-from fairfront.plotting import FRONT, PATH, panels, style
+from fairfront.plotting import FRONT, PATH, legend_below, panels, style
 from fairfront.risks import GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
@@ -479,7 +479,7 @@ def figure_lemmas(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fi
         ax.axvline(1.0, color="#000000", linestyle="--", linewidth=1.2)
         ax.set_yticks(list(rows.values()), list(names.values()))
         ax.set(xlabel="largest left / right at the printed step (1: tight)")
-        figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
+        legend_below(ax, 2, fontsize=8)
     return figure
 
 
@@ -499,7 +499,7 @@ def figure_gamma(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fig
                 ax.loglog(10.0**theorem.decade, theorem.measured, color=PATH, linestyle=line, marker="s", label=label)
             ax.axhline(1.0, color="#000000", linestyle="--", linewidth=1.2)
             ax.set(title=problem, xlabel=r"$\gamma / \bar\gamma$", ylim=(1e-17, None))
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend_below(axes[0, 0], 3)
     return figure
 
 
@@ -520,7 +520,5 @@ def figure_behaviour(tables: dict[str, pd.DataFrame], parameters: Parameters) ->
                 ax.loglog(mine.t, share, color=colour, linestyle=line, label=name.replace("_", " "))
             ax.set(title=task, xlabel="step t")
         axes[0, 0].set_ylabel(r"excess of $\varphi(\lambda_t)$ / range")
-        figure.legend(
-            *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3 if len(tasks) > 1 else 2
-        )
+        legend_below(axes[0, 0], 3 if len(tasks) > 1 else 2)
     return figure

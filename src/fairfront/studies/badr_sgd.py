@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fairfront.bilevel import NOT_PRINTED, Theorem4Constants
-from fairfront.plotting import FRONT, PATH, panels, style
+from fairfront.plotting import FRONT, PATH, legend_below, panels, style
 from fairfront.risks import GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
@@ -294,7 +294,7 @@ def figure_paths(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fig
                 mine = frame[frame.batch == batch]
                 ax.loglog(mine.t, mine[column], color=colour, label=f"batch {batch}")
             ax.set(title=title, xlabel="step t")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+        legend_below(axes[0, 0], 6)
     return figure
 
 
@@ -313,7 +313,7 @@ def figure_floor(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fig
             guide = first[column] * (batches / batches[0]) ** -0.5
             ax.loglog(batches, guide, color="#777777", linestyle=":", label=r"batch$^{-1/2}$")
             ax.set(title=title, xlabel="batch")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend_below(axes[0, 0], 3)
     return figure
 
 

@@ -41,10 +41,6 @@ ALONE = True
 """Times are taken with nothing beside them."""
 
 
-def _metric_names() -> tuple[str, ...]:
-    return metrics.names()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Parameters(StudyParameters):
     """What the study can be told; ``fairfront describe engine_speed`` shows the same in a table."""
@@ -53,7 +49,7 @@ class Parameters(StudyParameters):
         default=None, metadata=meta(help="synthetic rows to time on", low=500, high=100_000_000)
     )
     groups: tuple[int, ...] = field(default=(2, 6), metadata=meta(help="numbers of groups", low=2, high=36))
-    metric: str = field(default="demographic_parity", metadata=meta(help="unfairness metric", choices=_metric_names))
+    metric: str = field(default="demographic_parity", metadata=meta(help="unfairness metric", choices=metrics.names))
     l2: float = field(default=1e-2, metadata=meta(help="weight of |w|^2/2 in each group's risk", low=1e-6, high=1e3))
     repeats: int | None = field(default=None, metadata=meta(help="so often each solve is timed", low=1, high=1000))
 

@@ -18,11 +18,11 @@ from fairfront.errors import ArgumentError
 from fairfront.metrics import BoundMetric
 from fairfront.metrics.base import VARIANTS
 from fairfront.pareto import Scalarization
-from fairfront.plotting import FRONT, PATH, panels, style
+from fairfront.plotting import FRONT, PATH, legend_below, panels, style
 from fairfront.risks import LOSSES, Array, GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
-from fairfront.studies.parameters import StudyParameters, meta, split
+from fairfront.studies.parameters import RiskParameters, meta, split
 from fairfront.theory import implicit_gradients as theory
 
 __all__ = [
@@ -52,15 +52,11 @@ _TOLERANCES = np.geomspace(1e-11, 1e-2, 10)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(StudyParameters):
+class Parameters(RiskParameters):
     """What the study can be told; ``fairfront describe implicit_gradients`` shows the same in a table."""
 
     loss: tuple[str, ...] = field(
         default=tuple(LOSSES), metadata=meta(help="losses of the lower level", choices=tuple(LOSSES))
-    )
-    l2: float = field(default=1e-2, metadata=meta(help="weight of |w|^2/2 in each group's risk", low=1e-6, high=1e3))
-    penalize_intercept: bool = field(
-        default=False, metadata=meta(help="whether the ones column is penalised like the rest")
     )
     metric_sees_intercept: bool = field(
         default=True, metadata=meta(help="whether the metrics see the score with its intercept, when that is left out")
@@ -362,7 +358,7 @@ def figure_agreement(tables: dict[str, pd.DataFrame], parameters: Parameters) ->
             ax.set(
                 title=loss.replace("_", " "), xlabel="relative error", xlim=(1e-17, 1e-4), ylim=(-0.6, len(names) - 0.4)
             )
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        legend_below(axes[0, 0], 4)
     return figure
 
 
@@ -381,7 +377,7 @@ def figure_steps(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fig
                 )
         axes[0, 0].set(xlabel="step h of the difference", ylabel="relative error", title="plain central difference")
         axes[0, 1].set(xlabel="tolerance of the lower solve", title="hypergradient")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend_below(axes[0, 0], 3)
     return figure
 
 
@@ -407,7 +403,7 @@ def figure_intercept(tables: dict[str, pd.DataFrame], parameters: Parameters) ->
                 ylim=(-3.1, 3.1),
             )
         axes[0, 0].set_ylabel("derivative by an adjoint")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        legend_below(axes[0, 0], 2)
     return figure
 
 

@@ -17,7 +17,7 @@ from fairfront.datasets.groups import MOST_GROUPS as _MOST_GROUPS
 from fairfront.errors import ArgumentError
 from fairfront.risks import Array
 
-__all__ = ["Instance", "Unfit", "expanded", "loaded", "partitions", "thinned"]
+__all__ = ["Instance", "Unfit", "expanded", "loaded", "partitions", "require_classification", "thinned"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,19 @@ class Unfit:
 
     instance: Instance
     reason: str
+
+
+def require_classification(argument: str, *names: str) -> None:
+    """Refuse data sets that are no classification task.
+
+    Raises
+    ------
+    ArgumentError
+        Which names the argument and the first of them.
+    """
+    for name in names:
+        if info(name).task != "classification":
+            raise ArgumentError(argument, f"{name} is no classification task", "another data set")
 
 
 def expanded(names: Iterable[str]) -> tuple[str, ...]:

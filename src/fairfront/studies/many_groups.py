@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,11 @@ from matplotlib.ticker import NullFormatter
 from fairfront import metrics
 from fairfront.datasets import info
 from fairfront.errors import ArgumentError
-from fairfront.plotting import STRATEGIES, panels, style
+from fairfront.plotting import STRATEGIES, legend_below, panels, style
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
-from fairfront.studies.instances import Instance, Unfit, expanded, loaded, partitions
-from fairfront.studies.parameters import StudyParameters, meta, split
+from fairfront.studies.instances import Instance, Unfit, expanded, loaded, partitions, require_classification
+from fairfront.studies.parameters import ModelParameters, meta, split
 from fairfront.studies.strategies import compare, metric_for
 
 __all__ = [
@@ -51,30 +51,17 @@ _RESOLUTION = 41  # of the exhaustive search for two groups
 _FEW = 20  # instances below which no distribution is judged
 
 
-def _metric_names() -> tuple[str, ...]:
-    return metrics.names()
-
-
 @dataclass(frozen=True, kw_only=True)
-class Parameters(StudyParameters):
+class Parameters(ModelParameters):
     """What the study can be told; ``fairfront describe many_groups`` shows the same in a table."""
 
     data: tuple[str, ...] | None = field(
-        default=None, metadata=meta(help="data sets; NAME/YEAR/* or NAME/*/* is every state (and year) of a survey")
+        default=None,
+        metadata=meta(help="data sets; NAME/YEAR/* or NAME/*/* is every state (and year) of a survey", distinct=True),
     )
-    seeds: tuple[int, ...] | None = field(default=None, metadata=meta(help="seeds of the split", low=0))
+    seeds: tuple[int, ...] | None = field(default=None, metadata=meta(help="seeds of the split", low=0, distinct=True))
     metric: tuple[str, ...] = field(
-        default=_metric_names(), metadata=meta(help="unfairness metrics", choices=_metric_names)
-    )
-    variant: Literal["paper", "cited"] = field(
-        default="paper", metadata=meta(help="the metrics as published, or the definitions that they cite")
-    )
-    loss: str = field(
-        default="logistic", metadata=meta(help="loss of the models", choices=("logistic", "squared_hinge"))
-    )
-    l2: float = field(default=1e-2, metadata=meta(help="weight of |w|^2/2 in each group's risk", low=1e-6, high=1e3))
-    penalize_intercept: bool = field(
-        default=False, metadata=meta(help="whether the ones column is penalised like the rest")
+        default=metrics.names(), metadata=meta(help="unfairness metrics", choices=metrics.names, distinct=True)
     )
     test_size: float = field(default=0.3, metadata=meta(help="share of the test rows", low=0.05, high=0.95))
     least_rows: int = field(default=20, metadata=meta(help="least size of a group", low=1))
@@ -91,13 +78,7 @@ class Parameters(StudyParameters):
     def __post_init__(self) -> None:
         """Check what no single field can."""
         super().__post_init__()
-        for name in ("data", "seeds", "metric"):
-            values = getattr(self, name)
-            if values is not None and (len(set(values)) != len(values) or not values):
-                raise ArgumentError(name, f"must name each once, got {', '.join(map(str, values)) or 'none'}")
-        for name in expanded(self.data or ()):
-            if info(name).task != "classification":
-                raise ArgumentError("data", f"{name} is no classification task", "another data set")
+        require_classification("data", *expanded(self.data or ()))
 
 
 def datasets(parameters: Parameters) -> tuple[str, ...]:
@@ -447,6 +428,5 @@ def figure_fairest(tables: dict[str, pd.DataFrame], parameters: Parameters) -> F
             ax.set(title=f"{part} rows", xlabel="share of instances", xlim=(0, 1))
             ax.grid(visible=False)
         axes[0, 1].set_yticklabels([])
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(FIVE))
+        legend_below(axes[0, 0], len(FIVE))
     return figure

@@ -32,7 +32,9 @@ from fairfront.errors import ArgumentError, unknown_name
 
 __all__ = [
     "PROFILES",
+    "ModelParameters",
     "ParameterInfo",
+    "RiskParameters",
     "StudyParameters",
     "cost",
     "describe",
@@ -58,6 +60,7 @@ def meta(
     choices: Iterable[Any] | Callable[[], Iterable[Any]] | None = None,
     low: float | None = None,
     high: float | None = None,
+    distinct: bool = False,
 ) -> dict[str, Any]:
     """Return the metadata of a parameter's field.
 
@@ -69,8 +72,10 @@ def meta(
         The values allowed (of each element, for a tuple); a callable is asked when a value is checked.
     low, high : float, optional
         The smallest and largest value allowed, both included (of each element, for a tuple).
+    distinct : bool, default False
+        Whether a tuple must hold something, and nothing twice.
     """
-    given = {"help": help, "choices": choices, "low": low, "high": high}
+    given = {"help": help, "choices": choices, "low": low, "high": high, "distinct": distinct or None}
     return {key: value for key, value in given.items() if value is not None}
 
 
@@ -108,6 +113,44 @@ class StudyParameters:
         values = profile_values(type(self), self.profile)
         missing = {name: value for name, value in values.items() if getattr(self, name) is None}
         return dataclasses.replace(self, **missing)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskParameters(StudyParameters):
+    """What a study of regularised linear models can be told besides.
+
+    Parameters
+    ----------
+    l2 : float, default 1e-2
+        Weight of the squared norm of the coefficients, halved, in each group's risk.
+    penalize_intercept : bool, default False
+        Whether the ones column is penalised like the rest.
+    """
+
+    l2: float = field(default=1e-2, metadata=meta(help="weight of |w|^2/2 in each group's risk", low=1e-6, high=1e3))
+    penalize_intercept: bool = field(
+        default=False, metadata=meta(help="whether the ones column is penalised like the rest")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelParameters(RiskParameters):
+    """What a study of classifiers and their unfairness can be told besides.
+
+    Parameters
+    ----------
+    variant : {"paper", "cited"}, default "paper"
+        The metrics as published, or the definitions that they cite.
+    loss : {"logistic", "squared_hinge"}, default "logistic"
+        Loss of the models.
+    """
+
+    variant: Literal["paper", "cited"] = field(
+        default="paper", metadata=meta(help="the metrics as published, or the definitions that they cite")
+    )
+    loss: str = field(
+        default="logistic", metadata=meta(help="loss of the models", choices=("logistic", "squared_hinge"))
+    )
 
 
 @dataclass(frozen=True)
@@ -283,6 +326,7 @@ class _Parameter:
     choices: Any = None
     low: float | None = None
     high: float | None = None
+    distinct: bool = False
 
     def read(self, text: str) -> Any:
         """Return the value that a word of the command line stands for."""
@@ -300,6 +344,8 @@ class _Parameter:
         for element in value if isinstance(value, tuple) else (value,):
             if element is not None:
                 self._check_element(element)
+        if self.distinct and value is not None and (not value or len(set(value)) != len(value)):
+            raise ArgumentError(self.name, f"must name each once, got {', '.join(map(str, value)) or 'none'}")
         return value
 
     def allowed(self) -> str:

@@ -36,11 +36,11 @@ from fairfront.pareto import (
     two_group_weights,
     uniform_weights,
 )
-from fairfront.plotting import FRONT, PATH, STRATEGIES, UNFAIRNESS_MAP, mark_strategies, panels, style
+from fairfront.plotting import FRONT, PATH, STRATEGIES, UNFAIRNESS_MAP, legend_below, mark_strategies, panels, style
 from fairfront.risks import GroupRisks, RiskPoint
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
-from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.studies.parameters import RiskParameters, meta
 
 __all__ = [
     "EFFICIENT",
@@ -74,16 +74,13 @@ _COLUMNS = {
 }
 
 
-def _metric_names() -> tuple[str, ...]:
-    return metrics.names()
-
-
 @dataclass(frozen=True, kw_only=True)
-class Parameters(StudyParameters):
+class Parameters(RiskParameters):
     """What the study can be told; ``fairfront describe pareto_inefficiency`` shows the same in a table."""
 
     task: tuple[str, ...] = field(
-        default=TASKS, metadata=meta(help="tasks on the ACS 2012 sample, one column of Figure 1 each", choices=TASKS)
+        default=TASKS,
+        metadata=meta(help="tasks on the ACS 2012 sample, one column of Figure 1 each", choices=TASKS, distinct=True),
     )
     sensitive: str = field(
         default="gender",
@@ -92,15 +89,12 @@ class Parameters(StudyParameters):
             choices=("gender", "age", "citizen", "disability"),
         ),
     )
-    metric: str = field(default="individual_fairness", metadata=meta(help="unfairness metric", choices=_metric_names))
+    metric: str = field(default="individual_fairness", metadata=meta(help="unfairness metric", choices=metrics.names))
     variant: Literal["paper", "cited"] = field(
         default="paper", metadata=meta(help="the metric as published, or as the definition that it cites")
     )
     # The bound at the front's ends grows like 1/l2; below this range it is not brought under `EFFICIENT`.
     l2: float = field(default=1e-2, metadata=meta(help="weight of |w|^2/2 in each group's risk", low=5e-3, high=1e3))
-    penalize_intercept: bool = field(
-        default=False, metadata=meta(help="whether the ones column is penalised like the rest")
-    )
     path_weights: str = field(
         default="uniform", metadata=meta(help="weights of the risks along the path", choices=("uniform", "erm"))
     )
@@ -117,8 +111,6 @@ class Parameters(StudyParameters):
     def __post_init__(self) -> None:
         """Check what no single field can."""
         super().__post_init__()
-        if len(set(self.task)) != len(self.task) or not self.task:
-            raise ArgumentError("task", f"must name each task once, got {', '.join(self.task) or 'none'}")
         if self.penalty_min >= self.penalty_max:
             raise ArgumentError(
                 "penalty_min", f"must be below penalty_max ({self.penalty_max:g}), got {self.penalty_min:g}"
@@ -503,8 +495,7 @@ def figure_fronts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fi
             _draw_plane(figure, axes[0, column], mine, groups.loc[task])
             _draw_metric(axes[1, column], mine, groups.loc[task])
         axes[1, 0].set_ylabel(_label(parameters))
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4)
+        legend_below(axes[0, 0], 4)
     return figure
 
 
@@ -566,8 +557,7 @@ def figure_certificates(tables: dict[str, pd.DataFrame], parameters: Parameters)
             ax.axhline(EFFICIENT, color="#777777", linewidth=1, label=f"tolerance {EFFICIENT:g}")
             ax.set(title=task, xlabel=r"penalty $\nu$")
         axes[0, 0].set_ylabel("total improvement")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        legend_below(axes[0, 0], 2)
     return figure
 
 
@@ -617,6 +607,5 @@ def figure_coefficients(tables: dict[str, pd.DataFrame], parameters: Parameters)
             ax.axvline(0.0, color="#777777", linewidth=1)
             ax.set_yticks(mine.index, mine.feature, fontsize=7)
             ax.set(title=task, xlabel="standardised coefficient")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        legend_below(axes[0, 0], 2)
     return figure

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fairfront.plotting import FRONT, PATH, panels, style
+from fairfront.plotting import FRONT, PATH, legend_below, panels, style
 from fairfront.risks import LOSSES, Array, GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
@@ -272,7 +272,7 @@ def figure_random(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fi
             ax.set_xticks(range(len(counts)), [str(count) for count in counts])
             ax.set(title=f"Proposition {number}", xlabel="groups", ylim=(3e-17, 1e-3))
         axes[0, 0].set_ylabel("certificate, or difference of risks")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend_below(axes[0, 0], 3)
     return figure
 
 
@@ -325,7 +325,7 @@ def figure_nonconvex(tables: dict[str, pd.DataFrame], parameters: Parameters) ->
                 )
             ax.set(title=f"s = {s:g}", xlabel=r"$F_1$")
         axes[0, 0].set_ylabel(r"$F_2$")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend_below(axes[0, 0], 3)
     return figure
 
 

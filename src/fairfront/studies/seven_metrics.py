@@ -18,7 +18,7 @@ from fairfront.errors import ArgumentError
 from fairfront.metrics import Metric, hard
 from fairfront.metrics.base import VARIANTS
 from fairfront.pareto import Scalarization, two_group_weights, uniform_weights
-from fairfront.plotting import FRONT, PATH, panels, style
+from fairfront.plotting import FRONT, PATH, legend_below, panels, style
 from fairfront.risks import Array, GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
@@ -389,7 +389,7 @@ def figure_sharpness(tables: dict[str, pd.DataFrame], parameters: Parameters) ->
             ax.axhline(mine.hard.iloc[0], color="#000000", linewidth=1.2, linestyle="--", label="hard")
             ax.set(title=name.replace("_", " "), xlabel=r"sharpness $\rho$", ylim=(0, None))
         axes[0, 0].set_ylabel("unfairness")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        legend_below(axes[0, 0], 2)
     return figure
 
 
@@ -413,5 +413,5 @@ def figure_renumbering(tables: dict[str, pd.DataFrame], parameters: Parameters) 
             if ax is not axes[0, 0]:
                 ax.tick_params(labelleft=False)
             ax.set(title=name.replace("_", " "), xlabel="value / value at own numbers", ylim=(-0.5, len(labels) - 0.5))
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        legend_below(axes[0, 0], 2)
     return figure

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,8 @@ from fairfront.plotting import (
     Html,
     barycentric,
     draw_simplex,
+    legend_below,
+    mark_minima,
     mark_strategies,
     panels,
     simplex_explorer,
@@ -33,9 +35,9 @@ from fairfront.plotting import (
 from fairfront.risks import Array, GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
-from fairfront.studies.instances import Instance, thinned
+from fairfront.studies.instances import Instance, require_classification, thinned
 from fairfront.studies.landscapes import SAME, VARIES, judge, pair_row
-from fairfront.studies.parameters import StudyParameters, meta, split
+from fairfront.studies.parameters import ModelParameters, meta, split
 from fairfront.studies.strategies import NAMES, Comparison, Rivals, metric_for
 
 __all__ = [
@@ -59,32 +61,24 @@ LOSS = ("loss_1", "loss_2", "loss_3")
 _SHOWN_RESOLUTION = 50  # of the interactive page: 1,326 points
 
 
-def _metric_names() -> tuple[str, ...]:
-    return metrics.names()
-
-
 @dataclass(frozen=True, kw_only=True)
-class Parameters(StudyParameters):
+class Parameters(ModelParameters):
     """What the study can be told; ``fairfront describe three_groups`` shows the same in a table."""
 
     partition: tuple[str, ...] = field(
         default=("compas:age", "acs2012-employment:race", "german:gender+age"),
-        metadata=meta(help="DATA:ATTRIBUTE or DATA:ATTRIBUTE+ATTRIBUTE; the smallest cells are merged to three groups"),
+        metadata=meta(
+            help="DATA:ATTRIBUTE or DATA:ATTRIBUTE+ATTRIBUTE; the smallest cells are merged to three groups",
+            distinct=True,
+        ),
     )
     metric: tuple[str, ...] = field(
         default=("demographic_parity", "equalized_odds", "individual_fairness"),
-        metadata=meta(help="unfairness metrics, one column of the figure each", choices=_metric_names),
-    )
-    variant: Literal["paper", "cited"] = field(
-        default="paper", metadata=meta(help="the metrics as published, or the definitions that they cite")
+        metadata=meta(help="unfairness metrics, one column of the figure each", choices=metrics.names, distinct=True),
     )
     loss: str = field(
         default="squared_hinge",
         metadata=meta(help="loss of the models: the smoothed SVM of the figure", choices=("squared_hinge", "logistic")),
-    )
-    l2: float = field(default=1e-2, metadata=meta(help="weight of |w|^2/2 in each group's risk", low=1e-6, high=1e3))
-    penalize_intercept: bool = field(
-        default=False, metadata=meta(help="whether the ones column is penalised like the rest")
     )
     resolution: int | None = field(
         default=None, metadata=meta(help="weights are multiples of 1/resolution", low=4, high=1000)
@@ -96,14 +90,7 @@ class Parameters(StudyParameters):
     def __post_init__(self) -> None:
         """Check what no single field can."""
         super().__post_init__()
-        for name in ("partition", "metric"):
-            values = getattr(self, name)
-            if len(set(values)) != len(values) or not values:
-                raise ArgumentError(name, f"must name each once, got {', '.join(values) or 'none'}")
-        for words in self.partition:
-            instance = Instance.parse(words)
-            if info(instance.data).task != "classification":
-                raise ArgumentError("partition", f"{instance.data} is no classification task", "another data set")
+        require_classification("partition", *(Instance.parse(words).data for words in self.partition))
         if self.rows is not None and 0 < self.rows < 100:
             raise ArgumentError("rows", f"must be 0 or at least 100, got {self.rows}")
 
@@ -368,18 +355,7 @@ def figure_three_groups(tables: dict[str, pd.DataFrame], parameters: Parameters)
                     for frame in (tables["minima"], tables["strategies"])
                 )
                 xy = barycentric(minima[list(LAMBDA)])
-                ax.plot(
-                    xy[:, 0],
-                    xy[:, 1],
-                    linestyle="none",
-                    marker="o",
-                    markersize=13,
-                    markerfacecolor="none",
-                    markeredgecolor="#cc0000",
-                    label="local minimum",
-                    zorder=4,
-                    clip_on=False,
-                )
+                mark_minima(ax, xy[:, 0], xy[:, 1], size=13, colour="#cc0000")
                 places = barycentric(strategies[list(LAMBDA)])
                 mark_strategies(ax, dict(zip(strategies.name, map(tuple, places), strict=True)))
                 if row == 0:
@@ -388,8 +364,7 @@ def figure_three_groups(tables: dict[str, pd.DataFrame], parameters: Parameters)
             words_of_groups = "\n".join(f"{a} {_short(group[f'group_{a}'])}" for a in (1, 2, 3))
             axes[row, 0].text(-0.2, 0.43, f"{group['title']}\n{words_of_groups}", fontsize=7.5, ha="right", va="center")
         figure.colorbar(mesh, ax=list(axes[:, -1]), label="normalised unfairness", aspect=40, extend="max")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4)
+        legend_below(axes[0, 0], 4)
     return figure
 
 

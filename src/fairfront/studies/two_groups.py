@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -18,13 +18,13 @@ from fairfront import metrics
 from fairfront.datasets import GroupedData, info
 from fairfront.errors import ArgumentError
 from fairfront.pareto import Front, trace, two_group_weights
-from fairfront.plotting import FRONT, STRATEGIES, mark_strategies, panels, style
+from fairfront.plotting import FRONT, STRATEGIES, legend_below, mark_minima, mark_strategies, panels, style
 from fairfront.risks import GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
-from fairfront.studies.instances import Instance
+from fairfront.studies.instances import Instance, require_classification
 from fairfront.studies.landscapes import SAME, VARIES, judge, pair_row
-from fairfront.studies.parameters import StudyParameters, meta, split
+from fairfront.studies.parameters import ModelParameters, meta, split
 from fairfront.studies.strategies import Comparison, Rivals, metric_for
 
 __all__ = [
@@ -43,43 +43,27 @@ __all__ = [
 TITLE = "Two groups: the implicit fairness function"
 
 
-def _metric_names() -> tuple[str, ...]:
-    return metrics.names()
-
-
 @dataclass(frozen=True, kw_only=True)
-class Parameters(StudyParameters):
+class Parameters(ModelParameters):
     """What the study can be told; ``fairfront describe two_groups`` shows the same in a table."""
 
     data: tuple[str, ...] | None = field(
-        default=None, metadata=meta(help="data sets; the figure shows the first three")
+        default=None, metadata=meta(help="data sets; the figure shows the first three", distinct=True)
     )
     metric: tuple[str, ...] | None = field(
-        default=None, metadata=meta(help="unfairness metrics; the figure shows the first three", choices=_metric_names)
+        default=None,
+        metadata=meta(
+            help="unfairness metrics; the figure shows the first three", choices=metrics.names, distinct=True
+        ),
     )
     sensitive: str = field(default="gender", metadata=meta(help="sensitive attribute with two values"))
-    variant: Literal["paper", "cited"] = field(
-        default="paper", metadata=meta(help="the metrics as published, or the definitions that they cite")
-    )
-    loss: str = field(
-        default="logistic", metadata=meta(help="loss of the models", choices=("logistic", "squared_hinge"))
-    )
-    l2: float = field(default=1e-2, metadata=meta(help="weight of |w|^2/2 in each group's risk", low=1e-6, high=1e3))
-    penalize_intercept: bool = field(
-        default=False, metadata=meta(help="whether the ones column is penalised like the rest")
-    )
     points: int | None = field(default=None, metadata=meta(help="values of lambda_1", low=3, high=100000))
 
     def __post_init__(self) -> None:
         """Check what no single field can."""
         super().__post_init__()
-        for name in ("data", "metric"):
-            values = getattr(self, name)
-            if values is not None and (len(set(values)) != len(values) or not values):
-                raise ArgumentError(name, f"must name each once, got {', '.join(values) or 'none'}")
+        require_classification("data", *(self.data or ()))
         for name in self.data or ():
-            if info(name).task != "classification":
-                raise ArgumentError("data", f"{name} is no classification task", "another data set")
             attribute = info(name).attribute(self.sensitive)
             if len(attribute.levels) != 2:
                 raise ArgumentError(
@@ -317,8 +301,7 @@ def figure_two_groups(tables: dict[str, pd.DataFrame], parameters: Parameters) -
             axes[row, 0].set_ylabel(groups.title[name])
         for ax in axes[-1]:
             ax.set_xlabel(rf"weight $\lambda_1$ of {groups.group_1[shown[-1]]}")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4)
+        legend_below(axes[0, 0], 4)
     return figure
 
 
@@ -329,18 +312,7 @@ def _draw_function(ax: Axes, tables: dict[str, pd.DataFrame], name: str, metric:
 
     curve, minima, strategies = mine("curve"), mine("minima"), mine("strategies")
     ax.plot(curve.lambda_1, curve.unfairness, color=FRONT, label="implicit function")
-    ax.plot(
-        minima.lambda_1,
-        minima.unfairness,
-        linestyle="none",
-        marker="o",
-        markersize=12,
-        markerfacecolor="none",
-        markeredgecolor="#555555",
-        label="local minimum",
-        zorder=4,
-        clip_on=False,
-    )
+    mark_minima(ax, minima.lambda_1, minima.unfairness)
     mark_strategies(ax, {row["name"]: (row.lambda_1, row.unfairness) for _, row in strategies.iterrows()})
     ax.set_xlim(-0.03, 1.03)
     ax.margins(y=0.15)
@@ -362,17 +334,7 @@ def figure_optima(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fi
             ax.set_axis_off()
         for ax, name in zip(axes.flat, shown, strict=False):
             mine, best = minima[minima.data == name], pairs[pairs.data == name]
-            ax.plot(
-                mine.lambda_1,
-                mine.metric.map(place),
-                linestyle="none",
-                marker="o",
-                markersize=9,
-                markerfacecolor="none",
-                markeredgecolor="#555555",
-                label="local minimum",
-                clip_on=False,
-            )
+            mark_minima(ax, mine.lambda_1, mine.metric.map(place), size=9, zorder=2)
             mark = STRATEGIES["badr"]
             ax.plot(
                 best.badr,
@@ -390,6 +352,5 @@ def figure_optima(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fi
             ax.set_yticks(list(place.values()), [metric.replace("_", " ") for metric in place])
             if ax is not axes[axes.shape[0] - 1, 0] and ax not in axes[:, 0]:
                 ax.set_yticklabels([])
-        handles, labels = axes.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        legend_below(axes.flat[0], 2)
     return figure
