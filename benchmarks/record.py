@@ -30,7 +30,7 @@ __all__ = ["cases", "judged", "main"]
 
 SUITE = Path(__file__).with_name("suite.toml")
 RECORDS = ROOT / "data" / "benchmarks"
-MODULES = {"bilevel": "bilevel", "constrained": "constrained", "pinn": "pinn_runs"}
+MODULES = {"bilevel": "bilevel", "constrained": "constrained", "memory": "bilevel", "pinn": "pinn_runs"}
 """The suites, and the benchmark that runs each one's cases."""
 
 
