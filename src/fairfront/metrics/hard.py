@@ -7,8 +7,9 @@ lacks the rows to average over, an error names the group instead.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +42,16 @@ Method = Literal["between_groups", "to_overall"]
 Aggregate = Literal["worst_case", "mean"]
 
 
+class _RateMetric(Protocol):
+    """A comparison of groups by a rate: how each of them is called."""
+
+    def __call__(
+        self, y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups"
+    ) -> float:
+        """Return the comparison."""
+        ...
+
+
 def predicted(z: ArrayLike, threshold: float = 0.0) -> FloatArray:
     """Return the predictions of some scores: 1 above the threshold, else 0.
 
@@ -57,178 +68,6 @@ def predicted(z: ArrayLike, threshold: float = 0.0) -> FloatArray:
         Zeros and ones.
     """
     return (checked_numbers("z", z) > threshold).astype(np.float64)
-
-
-def demographic_parity_difference(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups"
-) -> float:
-    """Return the largest difference in selection rate, the share of predictions that are 1.
-
-    Parameters
-    ----------
-    y_true, y_pred : (n,) arrays of 0 and 1
-        Labels (which play no part here) and predictions.
-    groups : (n,) integer array
-        Groups 0..S-1.
-    method : {"between_groups", "to_overall"}, default "between_groups"
-        The largest minus the least rate of a group, or the largest distance of a group's rate from the rate of all.
-
-    Returns
-    -------
-    float
-        From 0 (parity) to 1.
-
-    Raises
-    ------
-    ArgumentError
-        If lengths differ, a label or prediction is neither 0 nor 1, or a group has no row.
-    """
-    return _difference(_selected(y_true, y_pred, groups), method)
-
-
-def demographic_parity_ratio(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups"
-) -> float:
-    """Return the least ratio of selection rates; parameters and errors as `demographic_parity_difference`.
-
-    Returns
-    -------
-    float
-        From 0 to 1 (parity); NaN where every rate is 0.
-    """
-    return _ratio(_selected(y_true, y_pred, groups), method)
-
-
-def equal_opportunity_difference(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups"
-) -> float:
-    """Return the largest difference in true positive rate; otherwise as `demographic_parity_difference`.
-
-    A group without a row of label 1 is an error.
-    """
-    return _difference(_positive(y_true, y_pred, groups, 1), method)
-
-
-def equal_opportunity_ratio(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups"
-) -> float:
-    """Return the least ratio of true positive rates; otherwise as `demographic_parity_ratio`.
-
-    A group without a row of label 1 is an error.
-    """
-    return _ratio(_positive(y_true, y_pred, groups, 1), method)
-
-
-def equalized_odds_difference(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    groups: ArrayLike,
-    *,
-    method: Method = "between_groups",
-    agg: Aggregate = "worst_case",
-) -> float:
-    """Return the larger, or the mean, of the differences in true and in false positive rate.
-
-    Parameters
-    ----------
-    y_true, y_pred, groups, method
-        As `demographic_parity_difference`.
-    agg : {"worst_case", "mean"}, default "worst_case"
-        The larger of the two differences, or their mean.
-
-    Returns
-    -------
-    float
-        From 0 (parity) to 1.
-
-    Raises
-    ------
-    ArgumentError
-        As `demographic_parity_difference`, and if a group lacks a row of either label.
-    """
-    _check_choice("agg", agg, ("worst_case", "mean"))
-    parts = [_difference(_positive(y_true, y_pred, groups, label), method) for label in (1, 0)]
-    return max(parts) if agg == "worst_case" else sum(parts) / 2
-
-
-def equalized_odds_ratio(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    groups: ArrayLike,
-    *,
-    method: Method = "between_groups",
-    agg: Aggregate = "worst_case",
-) -> float:
-    """Return the smaller, or the mean, of the ratios of true and of false positive rates.
-
-    Parameters and errors as `equalized_odds_difference`.
-
-    Returns
-    -------
-    float
-        From 0 to 1 (parity). A ratio that is NaN because every rate is 0 is left out; NaN if both are.
-    """
-    _check_choice("agg", agg, ("worst_case", "mean"))
-    parts = [_ratio(_positive(y_true, y_pred, groups, label), method) for label in (1, 0)]
-    known = [part for part in parts if not np.isnan(part)] or [np.nan]
-    return min(known) if agg == "worst_case" else sum(known) / len(known)
-
-
-def misclassification_rate_difference(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups"
-) -> float:
-    """Return the largest difference in the share of wrong predictions (fairlearn: zero-one loss).
-
-    Otherwise as `demographic_parity_difference`.
-    """
-    return _difference(_wrong(y_true, y_pred, groups), method)
-
-
-def misclassification_rate_ratio(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups"
-) -> float:
-    """Return the least ratio of shares of wrong predictions; otherwise as `demographic_parity_ratio`."""
-    return _ratio(_wrong(y_true, y_pred, groups), method)
-
-
-def false_positive_rate_difference(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups"
-) -> float:
-    """Return the largest difference in false positive rate; otherwise as `demographic_parity_difference`.
-
-    A group without a row of label 0 is an error.
-    """
-    return _difference(_positive(y_true, y_pred, groups, 0), method)
-
-
-def false_positive_rate_ratio(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups"
-) -> float:
-    """Return the least ratio of false positive rates; otherwise as `demographic_parity_ratio`.
-
-    A group without a row of label 0 is an error.
-    """
-    return _ratio(_positive(y_true, y_pred, groups, 0), method)
-
-
-def false_negative_rate_difference(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups"
-) -> float:
-    """Return the largest difference in false negative rate; otherwise as `demographic_parity_difference`.
-
-    A group without a row of label 1 is an error.
-    """
-    return _difference(1 - _positive(y_true, y_pred, groups, 1), method)
-
-
-def false_negative_rate_ratio(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups"
-) -> float:
-    """Return the least ratio of false negative rates; otherwise as `demographic_parity_ratio`.
-
-    A group without a row of label 1 is an error.
-    """
-    return _ratio(1 - _positive(y_true, y_pred, groups, 1), method)
 
 
 def group_loss_difference(losses: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups") -> float:
@@ -270,16 +109,6 @@ def group_loss_ratio(losses: ArrayLike, groups: ArrayLike, *, method: Method = "
     return _ratio(_group_means(values, groups), method)
 
 
-COUNTERPARTS: dict[str, Callable[..., float]] = {
-    "demographic_parity": demographic_parity_difference,
-    "equal_opportunity": equal_opportunity_difference,
-    "equalized_odds": equalized_odds_difference,
-    "disparate_mistreatment": misclassification_rate_difference,
-    "group_variance": group_loss_difference,
-}
-"""Name of a smooth metric: its hard counterpart. HSIC and individual fairness, which know no threshold, have none."""
-
-
 def _group_means(values: FloatArray, groups: ArrayLike, counted: NDArray[np.bool_] | None = None) -> FloatArray:
     """Return the means over the counted rows of each group (S,), and of all, last."""
     numbers, n_groups = checked_groups(groups, None, len(values))
@@ -309,6 +138,10 @@ def _positive(y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, label: in
     return _group_means(prediction, groups, truth == label)
 
 
+def _missed(y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike) -> FloatArray:
+    return 1 - _positive(y_true, y_pred, groups, 1)
+
+
 def _wrong(y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike) -> FloatArray:
     truth, prediction = _both(y_true, y_pred)
     return _group_means((truth != prediction).astype(np.float64), groups)
@@ -335,3 +168,147 @@ def _ratio(means: FloatArray, method: Method) -> float:
     if method == "between_groups":
         return float(of_groups.min() / of_groups.max())
     return float((np.minimum(of_groups, overall) / np.maximum(of_groups, overall)).min())
+
+
+_SAYS = """Return the {0}.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) arrays of 0 and 1
+        Labels and predictions.
+    groups : (n,) integer array
+        Groups 0..S-1.
+    method : {{"between_groups", "to_overall"}}, default "between_groups"
+        {1}
+
+    Returns
+    -------
+    float
+        {2}
+
+    Raises
+    ------
+    ArgumentError
+        If lengths differ, a label or prediction is neither 0 nor 1, or a group has {3}.
+    """
+
+
+def _compared(
+    name: str, rates: Callable[..., FloatArray], compare: Callable[[FloatArray, Method], float], *words: str
+) -> _RateMetric:
+    """Return the function of a name that compares the groups' rates; the words are put into what it says of itself."""
+
+    def metric(y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, *, method: Method = "between_groups") -> float:
+        return compare(rates(y_true, y_pred, groups), method)
+
+    metric.__name__ = metric.__qualname__ = name
+    metric.__doc__ = _SAYS.format(*words)
+    return metric
+
+
+def _pair(
+    name: str, rates: Callable[..., FloatArray], rate: str, row: str = "no row"
+) -> tuple[_RateMetric, _RateMetric]:
+    """Return the largest difference in a rate, and the least ratio of rates."""
+    return (
+        _compared(
+            f"{name}_difference",
+            rates,
+            _difference,
+            f"largest difference in {rate}",
+            "The largest minus the least rate of a group, or the largest distance of a group's rate from that of all.",
+            "From 0 (parity) to 1.",
+            row,
+        ),
+        _compared(
+            f"{name}_ratio",
+            rates,
+            _ratio,
+            f"least ratio in {rate}",
+            "The least over the largest rate of a group, or the least ratio of a group's rate and that of all.",
+            "From 0 to 1 (parity); NaN where every rate is 0.",
+            row,
+        ),
+    )
+
+
+demographic_parity_difference, demographic_parity_ratio = _pair(
+    "demographic_parity", _selected, "selection rate, the share of predictions that are 1"
+)
+equal_opportunity_difference, equal_opportunity_ratio = _pair(
+    "equal_opportunity", functools.partial(_positive, label=1), "true positive rate", "no row of label 1"
+)
+misclassification_rate_difference, misclassification_rate_ratio = _pair(
+    "misclassification_rate", _wrong, "the share of wrong predictions (fairlearn: zero-one loss)"
+)
+false_positive_rate_difference, false_positive_rate_ratio = _pair(
+    "false_positive_rate", functools.partial(_positive, label=0), "false positive rate", "no row of label 0"
+)
+false_negative_rate_difference, false_negative_rate_ratio = _pair(
+    "false_negative_rate", _missed, "false negative rate", "no row of label 1"
+)
+
+
+def equalized_odds_difference(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    groups: ArrayLike,
+    *,
+    method: Method = "between_groups",
+    agg: Aggregate = "worst_case",
+) -> float:
+    """Return the larger, or the mean, of the differences in true and in false positive rate.
+
+    Parameters
+    ----------
+    y_true, y_pred, groups, method
+        As of `demographic_parity_difference`.
+    agg : {"worst_case", "mean"}, default "worst_case"
+        The larger of the two differences, or their mean.
+
+    Returns
+    -------
+    float
+        From 0 (parity) to 1.
+
+    Raises
+    ------
+    ArgumentError
+        As `demographic_parity_difference`, and if a group lacks a row of either label.
+    """
+    _check_choice("agg", agg, ("worst_case", "mean"))
+    parts = [_difference(_positive(y_true, y_pred, groups, label), method) for label in (1, 0)]
+    return max(parts) if agg == "worst_case" else sum(parts) / 2
+
+
+def equalized_odds_ratio(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    groups: ArrayLike,
+    *,
+    method: Method = "between_groups",
+    agg: Aggregate = "worst_case",
+) -> float:
+    """Return the smaller, or the mean, of the ratios of true and of false positive rates.
+
+    Parameters and errors as `equalized_odds_difference`.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (parity). A ratio that is NaN because every rate is 0 is left out; NaN if both are.
+    """
+    _check_choice("agg", agg, ("worst_case", "mean"))
+    parts = [_ratio(_positive(y_true, y_pred, groups, label), method) for label in (1, 0)]
+    known = [part for part in parts if not np.isnan(part)] or [np.nan]
+    return min(known) if agg == "worst_case" else sum(known) / len(known)
+
+
+COUNTERPARTS: dict[str, Callable[..., float]] = {
+    "demographic_parity": demographic_parity_difference,
+    "equal_opportunity": equal_opportunity_difference,
+    "equalized_odds": equalized_odds_difference,
+    "disparate_mistreatment": misclassification_rate_difference,
+    "group_variance": group_loss_difference,
+}
+"""Name of a smooth metric: its hard counterpart. HSIC and individual fairness, which know no threshold, have none."""
