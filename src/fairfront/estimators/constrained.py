@@ -21,7 +21,7 @@ from fairfront.constrained.sampling import Objective
 from fairfront.constrained.training import EarlyStop, MethodParameters, Rows, TrainingResult, train_mlp
 from fairfront.constrained.updates import PenalizedParameters, SPBMParameters, SSLALMParameters
 from fairfront.errors import ArgumentError, unknown_name
-from fairfront.estimators.groups import SensitiveGroups, sensitive_groups
+from fairfront.estimators.groups import groups_or_all
 from fairfront.estimators.tables import check_length, checked_features
 from fairfront.risks import Array
 
@@ -211,10 +211,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         parameters = self._parameters()
         rows = checked_features(self, X, reset=True)
         labels = self._encoded(y, rows)
-        if sensitive_features is None:
-            groups, ids = SensitiveGroups((), ((),), np.zeros(1, np.int64), ("all",)), np.zeros(len(rows), np.int64)
-        else:
-            groups, ids = sensitive_groups(sensitive_features, len(rows), self.n_groups)
+        groups, ids = groups_or_all(sensitive_features, len(rows), self.n_groups)
         self._groups, self.groups_, self.group_sizes_ = groups, groups.names, np.bincount(ids)
         self._check_counted(labels, ids)
         self._center, self._spread = np.zeros(rows.shape[1]), np.ones(rows.shape[1])

@@ -17,7 +17,7 @@ from fairfront.datasets.groups import Partition, merge
 from fairfront.errors import ArgumentError
 from fairfront.risks import SmallGroupWarning
 
-__all__ = ["SensitiveGroups", "sensitive_groups", "small_groups_by_name"]
+__all__ = ["SensitiveGroups", "groups_or_all", "sensitive_groups", "small_groups_by_name"]
 
 _JOIN = " & "
 # Groups with fewer rows are used, with a warning that names them.
@@ -123,6 +123,15 @@ def sensitive_groups(
     number = np.zeros(len(cells), dtype=np.int64)
     number[ids] = merged.ids
     return SensitiveGroups(tuple(table), cells, number, merged.names), merged.ids
+
+
+def groups_or_all(
+    sensitive_features: Any, n_rows: int, n_groups: int | None = None
+) -> tuple[SensitiveGroups, NDArray[np.int64]]:
+    """Return what `sensitive_groups` does; without sensitive features one group of all rows."""
+    if sensitive_features is None:
+        return SensitiveGroups((), ((),), np.zeros(1, np.int64), ("all",)), np.zeros(n_rows, np.int64)
+    return sensitive_groups(sensitive_features, n_rows, n_groups)
 
 
 @contextmanager

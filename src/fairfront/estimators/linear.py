@@ -32,7 +32,7 @@ from fairfront.bilevel import (
 )
 from fairfront.errors import ArgumentError, unknown_name
 from fairfront.estimators.certificate import ModelCertificate, pareto_certificate, stored_certificate
-from fairfront.estimators.groups import SensitiveGroups, sensitive_groups, small_groups_by_name
+from fairfront.estimators.groups import SensitiveGroups, groups_or_all, small_groups_by_name
 from fairfront.estimators.tables import check_length, checked_features, score_columns
 from fairfront.metrics import BoundMetric, Metric
 from fairfront.pareto import (
@@ -81,14 +81,38 @@ class _FairPareto(BaseEstimator):
 
     _task: ClassVar[metrics.base.Task]
 
+    def __init__(
+        self,
+        metric: str | Metric | Callable[..., Any] = "demographic_parity",
+        *,
+        variant: metrics.base.Variant = "cited",
+        l2: float = 1e-2,
+        solver: str = "slsqp",
+        group_weights: str | ArrayLike | None = None,
+        n_groups: int | None = None,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = True,
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.metric = metric
+        self.variant = variant
+        self.l2 = l2
+        self.solver = solver
+        self.group_weights = group_weights
+        self.n_groups = n_groups
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
     def _fit(self, X: Any, y: Array, sensitive_features: Any, loss: str) -> Self:
         """Fit to labels that are numbers already; X is checked and `n_features_in_` known."""
         self._check_parameters()
         rows = score_columns(X, self.fit_intercept)
-        if sensitive_features is None:
-            groups, ids = SensitiveGroups((), ((),), np.zeros(1, dtype=np.int64), ("all",)), np.zeros(len(y), dtype=int)
-        else:
-            groups, ids = sensitive_groups(sensitive_features, len(y), self.n_groups)
+        groups, ids = groups_or_all(sensitive_features, len(y), self.n_groups)
         with small_groups_by_name(groups.names, ids, stacklevel=4), _in_the_users_words():
             risks = GroupRisks(
                 rows,
@@ -309,18 +333,20 @@ class FairParetoClassifier(ClassifierMixin, _FairPareto):
         max_iter: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.metric = metric
-        self.variant = variant
+        super().__init__(
+            metric,
+            variant=variant,
+            l2=l2,
+            solver=solver,
+            group_weights=group_weights,
+            n_groups=n_groups,
+            fit_intercept=fit_intercept,
+            penalize_intercept=penalize_intercept,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
         self.loss = loss
-        self.l2 = l2
-        self.solver = solver
-        self.group_weights = group_weights
-        self.n_groups = n_groups
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags: two classes only."""
@@ -418,33 +444,6 @@ class FairParetoRegressor(RegressorMixin, _FairPareto):
     """
 
     _task = "regression"
-
-    def __init__(
-        self,
-        metric: str | Metric | Callable[..., Any] = "demographic_parity",
-        *,
-        variant: metrics.base.Variant = "cited",
-        l2: float = 1e-2,
-        solver: str = "slsqp",
-        group_weights: str | ArrayLike | None = None,
-        n_groups: int | None = None,
-        fit_intercept: bool = True,
-        penalize_intercept: bool = True,
-        tol: float | None = None,
-        max_iter: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.metric = metric
-        self.variant = variant
-        self.l2 = l2
-        self.solver = solver
-        self.group_weights = group_weights
-        self.n_groups = n_groups
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
         """Fit the model; parameters, errors and warnings as `FairParetoClassifier.fit`, with numbers as labels."""
