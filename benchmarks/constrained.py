@@ -7,8 +7,8 @@
 
 A step is: clear the gradients, forward, mean cross-entropy, the groups' positive rates, one backward, one update, for
 m = R (R - 1) constraints between R groups (network 64-16 and 64 to 72 rows; 256-128 and 400 rows above 36 groups).
-Methods are timed in turn, a few steps at a time, in fresh processes of both sides in turn; the least time of each
-counts: what else the machine does only ever adds to it.
+Methods are timed in turn, a few steps at a time, in fresh processes of both sides in turn; the least time of each (on a
+CPU the processor's) counts: what else the machine does only ever adds to it.
 
 ``ours_us`` is SPBM in the flat buffer with the compiled dual step, by `PairwiseGroups.binary` where that is faster.
 It is compared with torch's Adam as it comes (``ratio_stock_adam``) and with Adam of the same flavour, in one fused

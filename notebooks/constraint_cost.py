@@ -126,7 +126,7 @@ print("every method was timed at every number of constraints in every round:", c
 #
 # The following times are recorded, not made by this run of the page: `python -m benchmarks.record --suite constrained`
 # runs ours and the peers in turn, each in fresh processes of its own environment, on the same rows, network and statistics,
-# pinned to one core, and takes the least time of each. Recorded on {glue:text}`recorded` ({glue:text}`recorded_on`; load of
+# pinned to one core, and takes the least processor time of each. Recorded on {glue:text}`recorded` ({glue:text}`recorded_on`; load of
 # the machine {glue:text}`recorded_load`). The networks grow with the number of groups there, as in the experiments: 64 and
 # 16 units for up to 36 groups, 256 and 128 for a hundred.
 

@@ -350,8 +350,8 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
         "recorded_on": "; ".join(sorted({record["machine"] for record in records})),
         "recorded_load": f"{min(r['load'] for r in records):g} to {max(r['load'] for r in records):g}",
         "recorded_setting": (
-            "synthetic rows, one thread, least times, the same at every profile; variant: SPBM in one fused buffer "
-            "with a compiled dual step, the peers as their examples run them"
+            "synthetic rows, one thread, least processor times, the same at every profile; variant: SPBM in one fused "
+            "buffer with a compiled dual step, the peers as their examples run them"
         ),
         "recorded_m": f"{peers.m.max():,}",
         "recorded_reg": f"{over['ours, SPBM'][_OVER_REGULARISED]:.2f}",
