@@ -8,7 +8,6 @@ first two costs are the same on every machine and under every load; verdicts are
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,14 +20,13 @@ from matplotlib.figure import Figure
 from fairfront import metrics
 from fairfront.bilevel import exhaustive_search
 from fairfront.datasets import info
-from fairfront.errors import ArgumentError
 from fairfront.metrics import BoundMetric
-from fairfront.plotting import OUTER_SOLVERS, Mark, draw_profile, panels, style
+from fairfront.plotting import OUTER_SOLVERS, Mark, draw_profile, legend_below, panels, style
 from fairfront.risks import GroupRisks
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
-from fairfront.studies.instances import Instance, thinned
-from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.studies.instances import Instance, require_classification, thinned
+from fairfront.studies.parameters import RiskParameters, meta, split
 from fairfront.studies.profiles import Profile, data_profile, performance_profile
 from fairfront.studies.solver_runs import (
     COSTS,
@@ -86,29 +84,23 @@ REFERENCES: tuple[str, ...] = (*READINGS, "best")
 _LEAST_INSTANCES = 20  # with fewer, a share in per cent says nothing
 
 
-def _metric_names() -> tuple[str, ...]:
-    return metrics.names()
-
-
 @dataclass(frozen=True, kw_only=True)
-class Parameters(StudyParameters):
+class Parameters(RiskParameters):
     """What the study can be told; ``fairfront describe outer_solvers`` shows the same in a table."""
 
     partition: tuple[str, ...] | None = field(
-        default=None, metadata=meta(help="DATA:ATTRIBUTE+ATTRIBUTE; each is cut down to every number of groups")
+        default=None,
+        metadata=meta(help="DATA:ATTRIBUTE+ATTRIBUTE; each is cut down to every number of groups", distinct=True),
     )
     groups: tuple[int, ...] | None = field(
-        default=None, metadata=meta(help="numbers of groups: the smallest cells are merged", low=2, high=36)
+        default=None,
+        metadata=meta(help="numbers of groups: the smallest cells are merged", low=2, high=36, distinct=True),
     )
     metric: str = field(
-        default="disparate_mistreatment", metadata=meta(help="unfairness metric", choices=_metric_names)
+        default="disparate_mistreatment", metadata=meta(help="unfairness metric", choices=metrics.names)
     )
     variant: Literal["paper", "cited"] = field(
         default="paper", metadata=meta(help="the metric as published, or the definition that it cites")
-    )
-    l2: float = field(default=1e-2, metadata=meta(help="weight of |w|^2/2 in each group's risk", low=1e-6, high=1e3))
-    penalize_intercept: bool = field(
-        default=False, metadata=meta(help="whether the ones column is penalised like the rest")
     )
     rows: int | None = field(
         default=None, metadata=meta(help="data sets with more rows are thinned to so many; 0: never", low=0)
@@ -124,14 +116,7 @@ class Parameters(StudyParameters):
     def __post_init__(self) -> None:
         """Check what no single field can."""
         super().__post_init__()
-        for name in ("partition", "groups"):
-            values = getattr(self, name)
-            if values is not None and (not values or len(set(values)) != len(values)):
-                raise ArgumentError(name, f"must name each once, got {', '.join(map(str, values)) or 'none'}")
-        for words in self.partition or ():
-            instance = Instance.parse(words)
-            if info(instance.data).task != "classification":
-                raise ArgumentError("partition", f"{instance.data} is no classification task", "another data set")
+        require_classification("partition", *(Instance.parse(words).data for words in self.partition or ()))
 
 
 def datasets(parameters: Parameters) -> tuple[str, ...]:
@@ -141,11 +126,7 @@ def datasets(parameters: Parameters) -> tuple[str, ...]:
 
 def units(parameters: Parameters) -> tuple[Parameters, ...]:
     """Return the parts: one partition each."""
-    parameters = parameters.resolved()
-    assert parameters.partition is not None
-    if len(parameters.partition) == 1:
-        return (parameters,)
-    return tuple(dataclasses.replace(parameters, partition=(words,)) for words in parameters.partition)
+    return split(parameters, "partition")
 
 
 def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
@@ -481,7 +462,7 @@ def figure_all(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figur
             _draw(ax, profile(tables, "passes", precision, "best"), OUTER_SOLVERS)
             ax.set(title=_precision(precision), xlabel=f"{_TAU} in passes over the rows")
         axes[0, 0].set_ylabel("share of instances")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        legend_below(axes[0, 0], 4)
     return figure
 
 
@@ -498,7 +479,7 @@ def figure_budget(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fi
             ax.set_xscale("symlog", linthresh=1.0)
             ax.set(title=_precision(precision), xlabel="evaluations / groups", ylabel="", xlim=(0, 100))
         axes[0, 0].set_ylabel("share of instances")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend_below(axes[0, 0], 3)
     return figure
 
 
