@@ -44,7 +44,7 @@ def test_a_book_is_built_once_and_again_only_when_something_changed(
     assert stamp["parameters"] == {"toy": {"profile": "smoke"}}
     assert str(folders) not in (html / ".fairfront-build.json").read_text()
     assert "smoke 0 0.5" in (html / "notebooks" / "toy.html").read_text()
-    assert {path.name for path in (folders / "build").iterdir()} == {"html", "src", "notebooks", "book.log"}
+    assert {path.name for path in (folders / "build").iterdir()} == {"html", "notebooks", "book.log"}
 
     with monkeypatch.context() as patch:
         patch.setattr(book, "_jupyter_book", lambda *a, **k: pytest.fail("built again"))

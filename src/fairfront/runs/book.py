@@ -102,8 +102,12 @@ def build(
         return html
     print("book: building ...", file=sys.stderr, flush=True)
     started = time.perf_counter()
-    with writing(html, "build folder" if out is None else "--out"):
-        source = paths.build() / "src"
+    # A build reads a folder of its own, whose name has no dot in front: jupyter-book passes over hidden ones.
+    with (
+        writing(html, "build folder" if out is None else "--out"),
+        tempfile.TemporaryDirectory(prefix="fairfront-") as staging,
+    ):
+        source = Path(staging) / "src"
         _stage(source, executed.values(), "notebooks")
         with temporary_folder(html) as folder:
             made = _jupyter_book(source, _root() / "_toc.yml", folder, strict=strict, log=paths.build() / "book.log")
