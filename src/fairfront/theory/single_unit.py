@@ -138,8 +138,8 @@ class SingleUnit:
     def exact(self, x: Fraction) -> tuple[Fraction, tuple[Fraction, ...]]:
         """Return f and g at a fraction, in fractions, without rounding.
 
-        Labels, shares, offsets and shares times weights are taken as the nearest fractions with a small denominator,
-        which is what their decimals stand for.
+        Labels, shares, offsets and shares times weights are taken as the nearest fractions with a denominator up to
+        10^5, which is what their decimals stand for.
         """
         a = x if x > 0 else _fraction(self.leak) * x
         losses = [abs(a - _fraction(y)) ** self.power for y in self.labels]
@@ -232,7 +232,7 @@ def barrier(t: ArrayLike, phi: str = "ql", order: int = 0) -> Array:
 
 
 def _fraction(value: float) -> Fraction:
-    return Fraction(value).limit_denominator(1000)
+    return Fraction(value).limit_denominator(10**5)
 
 
 COUNTEREXAMPLE = SingleUnit((0.0, 1.0), (0.9, 0.1), ((0.25 / 0.9, 0.75 / 0.1),), (0.25,))
