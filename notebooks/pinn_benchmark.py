@@ -10,8 +10,8 @@
 # (pinn-benchmark)=
 # # Physics-informed networks: E6 to E8
 #
-# A network that solves a differential equation is trained to make the equation's residual small, subject to its boundary
-# and initial conditions. The paper poses three such problems. In two of them a network that is 0 everywhere satisfies the
+# A network that solves a differential equation is trained to make the equation's residual small, subject to its boundary and
+# initial conditions. The paper poses three such problems. In two of them a network that is 0 everywhere satisfies the
 # conditions, or the equation, and training likes to stop there: half of this chapter is about that.
 #
 # ```{admonition} Objectives
@@ -79,35 +79,41 @@ for name, text in study.facts(tables, parameters).items():
 # - **E8, Klein-Gordon:** $u_{tt} - u_{zz} + u^3 = q$ on $[0, 1]^2$ with value and velocity at $t = 0$ and values at
 #   $z = 0, 1$ ($m = 3$). Exact solution $z \cos(5 \pi t) + (t z)^3$.
 #
-# The network has 8 hidden layers of 64 units. Two configurations are run by each method. **Paper:** the selected
-# parameters of appendix B.4, Adam, batches of 1,000 of the $51 \times 51$ grid's points, 18,000 steps. **Solved:** conditions in
-# units of $\varepsilon$, points drawn anew for every step, a primal step by Adam in the eigenbasis of the gradients' second moments,
-# 1,500 steps. A shorter run than a configuration's own, as at the profiles smoke and quick, stretches the schedule of the learning rate over it and
-# keeps the slow averages of multipliers and penalties in proportion.
+# The network has 8 hidden layers of 64 units. Two configurations are run by each method. **Paper:** the selected parameters
+# of appendix B.4, Adam, batches of 1,000 of the $51 \times 51$ grid's points, 18,000 steps. **Solved:** conditions in units
+# of $\varepsilon$, points drawn anew for every step, a primal step by Adam in the eigenbasis of the gradients' second
+# moments, Xavier's initialisation with a doubled first layer, 1,500 steps. A shorter run than a configuration's own, as at
+# the profiles smoke and quick, stretches the schedule of the learning rate over it and keeps the slow averages of multipliers
+# and penalties in proportion.
 #
 # ## Why u = 0 holds a network fast
 #
 # ````{prf:proposition} The zero network of E6
 # :label: prop-pinn-zero
 #
-# Let $u_x = \langle v, h(\cdot\,; W) \rangle + b$ with hidden features $h$. At $v = 0$, $b = 0$ and any $W$, whatever the multiplier:
+# Let $u_x = \langle v, h(\cdot\,; W) \rangle + b$ with hidden features $h$. At $v = 0$, $b = 0$ and any $W$, whatever the
+# multiplier:
 #
 # 1. the condition of E6 holds with all its slack, $g = -\varepsilon$, and $\nabla g = 0$;
 # 2. $\nabla_W f = 0$, and $\partial f / \partial b = 0$ on a grid that is symmetric about the axes;
-# 3. $\nabla_v f = -\frac{2}{N} \sum_n q(z^{(n)}) \, (\Delta h + h)(z^{(n)})$, which is 0 where the hidden layers have no biases.
+# 3. $\nabla_v f = -\frac{2}{N} \sum_n q(z^{(n)}) \, (\Delta h + h)(z^{(n)})$, which is 0 where the hidden layers have no
+#    biases.
 #
-# So with hidden biases 0, as Xavier's initialisation starts them, the zero network satisfies the first-order conditions of the constrained problem with
-# the multiplier 0.
+# So with hidden biases 0, as Xavier's initialisation starts them, the zero network satisfies the first-order conditions of
+# the constrained problem with the multiplier 0.
 # ````
 #
 # ````{prf:proof}
-# There $u = 0$, so each term of $g + \varepsilon$ is the square of a number that is 0, with derivative 0. $f$ depends on $W$ through $v^\top h$ alone,
-# which $v = 0$ cuts off. The derivative in $b$ is $-2$ times the mean of $q$, an odd function of $z_1$. Without biases a network of tanh is an odd function of
-# $z$, and so is $\Delta h + h$; $q$, a product of two odd functions of one coordinate each, is even: their products cancel in pairs $\pm z$.
+# There $u = 0$, so each term of $g + \varepsilon$ is the square of a number that is 0, with derivative 0. $f$ depends on $W$
+# through $v^\top h$ alone, which $v = 0$ cuts off. The derivative in $b$ is $-2$ times the mean of $q$, an odd function of
+# $z_1$. Without biases a network of tanh is an odd function of $z$, and so is $\Delta h + h$; $q$, a product of two odd
+# functions of one coordinate each, is even: their products cancel in pairs $\pm z$.
 # ````
 #
 # A first-order method sees nothing there, or next to nothing, while the boundary condition, which a multiplier makes heavier
-# with every step, pulls towards it: any $u$ that waves violates it at first. The gradients at $v = 0$:
+# with every step, pulls towards it: any $u$ that waves violates it at first. The solved configuration starts from Xavier's
+# initialisation, where the slope at $u = 0$ is even 0: what helps it is to be far from there before the multiplier has grown.
+# The gradients at $v = 0$:
 
 # %% tags=["hide-input"]
 plateau = study.table_plateau()
@@ -125,10 +131,16 @@ print("without hidden biases the last layer sees nothing either:", odd)
 # %% [markdown]
 # ## What the two configurations reach
 #
-# In the paper's configuration {glue:text}`collapsed_paper` runs end at $u = 0$, in the solved one {glue:text}`collapsed_solved`. SPBM's relative
-# $L_2$ errors, paper against solved: E6 {glue:text}`E6_paper` and {glue:text}`E6_solved`, E7 {glue:text}`E7_paper` and {glue:text}`E7_solved`, E8
-# {glue:text}`E8_paper` and {glue:text}`E8_solved`. In E7 $u = 0$ solves the equation and violates the initial value: a method that ends there, as the paper's Adam (reg.)
-# and SSw do, has a loss of 0.
+# At this profile a run has {glue:text}`steps_paper` steps in the paper's configuration and {glue:text}`steps_solved` in the
+# solved one; runs at their full lengths are recorded below. In the paper's configuration {glue:text}`collapsed_paper` runs
+# end at $u = 0$, in the solved one {glue:text}`collapsed_solved`. SPBM's relative $L_2$ errors, paper against solved:
+#
+# - E6: {glue:text}`E6_paper` and {glue:text}`E6_solved`;
+# - E7: {glue:text}`E7_paper` and {glue:text}`E7_solved`;
+# - E8: {glue:text}`E8_paper` and {glue:text}`E8_solved`.
+#
+# In E7 $u = 0$ solves the equation and violates the initial value: a method that ends there, as the paper's Adam (reg.) and
+# SSw do with violations of 0.49, has a loss of 0.
 
 # %% tags=["remove-cell"]
 glue("figure_pinn_paper", study.figure_maps(tables, parameters, "paper"), display=False)
@@ -154,8 +166,8 @@ glue("figure_pinn_convergence", study.figure_convergence(tables, parameters), di
 # :name: fig-pinn-convergence
 # :alt: Loss, largest deviation and relative error against epochs on logarithmic axes, a column per equation; solid lines for the solved configuration fall by orders of magnitude, dashed lines for the paper's stay nearly level for Helmholtz.
 #
-# As the paper's Figures 7 to 9, with the error added: solved configuration solid, the paper's dashed; dotted, the bound $\varepsilon$. Means over the seeds, with
-# their range where there are several. Data and variant: {glue:text}`setting`.
+# As the paper's Figures 7 to 9, with the error added: solved configuration solid, the paper's dashed; dotted, the bound
+# $\varepsilon$. Means over the seeds, with their range where there are several. Data and variant: {glue:text}`setting`.
 # ```
 
 # %% tags=["hide-input"]
@@ -186,7 +198,8 @@ print("half the loss of u = 0:", *(f"{name} {value:.1f}" for name, value in half
 # %% [markdown]
 # ## The paper's table beside ours
 #
-# Losses of four thousand and more in the paper's E6 rows are means over seeds that ended at $u = 0$ and seeds that did not (see
+# Losses of four thousand and more in the paper's E6 rows are means over seeds that ended at $u = 0$ and seeds that did not
+# (see
 # {ref}`the second exercise <pinn-exercise-mean>`). Our runs in the paper's configuration:
 
 # %% tags=["hide-input"]
@@ -199,17 +212,17 @@ present(study.table_paper(tables))
 # configuration's full length, as recorded (below):
 #
 # - **The primal step.** With plain Adam the relative errors are {glue:text}`E6_primal` (E6), {glue:text}`E7_primal` (E7) and
-#   {glue:text}`E8_primal` (E8) against {glue:text}`E6_none`, {glue:text}`E7_none` and {glue:text}`E8_none`. Near $u = 0$ the loss is
-#   flat in almost all directions and steep in few; a step scaled in the eigenbasis of the gradients' second moments moves
-#   along the flat ones too.
-# - **Units.** A condition is a mean square near $10^{-4}$. Unscaled, with the paper's boxes, multipliers and penalties
-#   hardly react to it, and E6's deviation ends at {glue:text}`E6_scale_deviation` instead of
-#   {glue:text}`E6_none_deviation`; the bound is $10^{-4}$.
+#   {glue:text}`E8_primal` (E8) against {glue:text}`E6_none`, {glue:text}`E7_none` and {glue:text}`E8_none`. Near $u = 0$ the
+#   loss is flat in almost all directions and steep in few; a step scaled in the eigenbasis of the gradients' second moments
+#   moves along the flat ones too.
+# - **Units.** A condition is a mean square near $10^{-4}$. Unscaled, with the paper's boxes, multipliers and penalties hardly
+#   react to it, and E6's deviation ends at {glue:text}`E6_scale_deviation` instead of {glue:text}`E6_none_deviation`; the
+#   bound is $10^{-4}$.
 # - **The points.** On the $51 \times 51$ grid, whose lines are 0.04 apart, E7's shock falls between two lines: the error is
 #   {glue:text}`E7_points` against {glue:text}`E7_none`, with a small residual at all points that the training sees.
 #
-# In a short run some of it does not show yet: the network first has to fit the grid before it can overfit it. This page's
-# own runs are in the figure and the table.
+# In a short run some of it does not show yet: the network first has to fit the grid before it can overfit it. This page's own
+# runs are in the figure and the table.
 
 # %% tags=["remove-cell"]
 glue("figure_pinn_shock", study.figure_shock(tables, parameters), display=False)
@@ -219,8 +232,8 @@ glue("figure_pinn_shock", study.figure_shock(tables, parameters), display=False)
 # :name: fig-pinn-shock
 # :alt: Left, Burgers' solution at the last time near z = 0: the exact solution falls steeply between two grid lines. Right, horizontal bars of the relative error, one per ablation.
 #
-# Left: Burgers' shock at $t = 1$ and the lines of the training grid (grey). Right: relative error with nothing changed (coloured) and with a part taken away. Data and
-# variant: {glue:text}`setting`.
+# Left: Burgers' shock at $t = 1$ and the lines of the training grid (grey). Right: relative error with nothing changed
+# (coloured) and with a part taken away. Data and variant: {glue:text}`setting`.
 # ```
 
 # %% tags=["hide-input"]
@@ -229,8 +242,9 @@ present(study.table_ablations(tables))
 # %% [markdown]
 # ## Full runs, recorded
 #
-# A run of the paper's 18,000 steps takes minutes of processor time. The following {glue:text}`recorded_runs` runs at the configurations' own lengths, {glue:text}`recorded_cpu`
-# processor minutes together, were made on {glue:text}`recorded` ({glue:text}`recorded_on`) by `python -m benchmarks.record --suite pinn`, each by one call of
+# A run of the paper's 18,000 steps takes minutes of processor time. The following {glue:text}`recorded_runs` runs at the
+# configurations' own lengths, {glue:text}`recorded_cpu` processor minutes together, were made on {glue:text}`recorded`
+# ({glue:text}`recorded_on`) by `python -m benchmarks.record --suite pinn`, each by one call of
 # `python -m benchmarks.pinn_runs`; the ledger's verdicts are those of the run of this page, not theirs. In the solved configuration SPBM reaches, feasible within 10 %:
 #
 # - E6, a relative error of at most 0.05: {glue:text}`target_E6` seeds;
@@ -246,7 +260,8 @@ glue("figure_pinn_recorded", study.figure_recorded(tables, parameters), display=
 # :alt: A column of two panels per equation. Above, loss along the run: solid lines of the solved configuration fall by orders of magnitude. Below, relative error against the largest deviation of a condition, both logarithmic: filled marks of the solved configuration lie at small errors, hollow ones of the paper's at larger ones.
 #
 # Recorded runs. Above: loss along the run, solved configuration solid, the paper's dashed. Below: relative error against the
-# largest deviation from a condition at the end. Dotted: the bound plus 10 %, an error of 0.05 (E6, E7), a loss of 0.25 (E8). Data:
+# largest deviation from a condition at the end. Dotted: the bound plus 10 %, an error of 0.05 (E6, E7), a loss of 0.25 (E8).
+# Data:
 # {glue:text}`recorded_setting`; no profile changes them.
 # ```
 
@@ -263,7 +278,8 @@ print("none collapsed:", not recorded.collapsed.any())
 # %% [markdown]
 # ## What holds
 #
-# A loss agrees with the paper's when it is within a factor of two of it, or of half its last printed digit; a violation when it is within twice the paper's own deviation.
+# A loss agrees with the paper's when it is within a factor of two of it, or of half its last printed digit; a violation when
+# it is within twice the paper's own deviation.
 
 # %% tags=["hide-input"]
 present(runs.verdicts(result))
@@ -274,8 +290,8 @@ present(runs.verdicts(result))
 # ```{exercise-start} The loss of doing nothing
 # :label: ex-pinn-trivial
 # ```
-# For E6, $q = (1 - 17 \pi^2) \sin(\pi z_1) \sin(4 \pi z_2)$. Compute the mean of $q^2$ over the $51 \times 51$ grid by hand: each factor's square has the mean
-# $25 / 51$ there.
+# For E6, $q = (1 - 17 \pi^2) \sin(\pi z_1) \sin(4 \pi z_2)$. Compute the mean of $q^2$ over the $51 \times 51$ grid by hand:
+# each factor's square has the mean $25 / 51$ there.
 # ```{exercise-end}
 # ```
 
@@ -300,7 +316,8 @@ print(f"{(17 * math.pi**2 - 1) ** 2 * (25 / 51) ** 2:.2f}", f"{study.trivial_los
 # ```{exercise-start} What a mean of 4010 hides
 # :label: ex-pinn-mean
 # ```
-# The paper prints $4010.463 \pm 3274.490$ for SPBM and $5347.374 \pm 2673.665$ for SSL-ALM on E6, five seeds each. How many seeds collapsed, if the others' loss is near 0?
+# The paper prints $4010.463 \pm 3274.490$ for SPBM and $5347.374 \pm 2673.665$ for SSL-ALM on E6, five seeds each. How many
+# seeds collapsed, if the others' loss is near 0?
 # ```{exercise-end}
 # ```
 
@@ -308,8 +325,8 @@ print(f"{(17 * math.pi**2 - 1) ** 2 * (25 / 51) ** 2:.2f}", f"{study.trivial_los
 # ```{solution-start} ex-pinn-mean
 # :class: dropdown
 # ```
-# With $k$ of five at 6684.13 and the rest near 0 the mean is $k/5$ of that and the standard deviation $\sqrt{k (5 - k)} / 5$ of it: three for SPBM, four for SSL-ALM, to
-# three digits. A mean over seeds that do different things describes none of them.
+# With $k$ of five at 6684.13 and the rest near 0 the mean is $k/5$ of that and the standard deviation $\sqrt{k (5 - k)} / 5$
+# of it: three for SPBM, four for SSL-ALM, to three digits. A mean over seeds that do different things describes none of them.
 
 # %% tags=["solution"]
 for k in range(6):
@@ -322,8 +339,8 @@ for k in range(6):
 # ```{exercise-start} How wide is the shock?
 # :label: ex-pinn-shock
 # ```
-# Near $z = 0$ at $t = 1$ the solution of Burgers' equation is about $-a \tanh(a z / 2c)$. Estimate $a$ and the width of the layer from the exact solution, and
-# compare it with the grid's spacing.
+# Near $z = 0$ at $t = 1$ the solution of Burgers' equation is about $-a \tanh(a z / 2c)$. Estimate $a$ and the width of the
+# layer from the exact solution, and compare it with the grid's spacing.
 # ```{exercise-end}
 # ```
 

@@ -513,7 +513,8 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
             "Helmholtz, Burgers, Klein-Gordon, the configurations' own numbers of steps, the same at every profile; "
             "variant: paper and solved configuration"
         ),
-        "experiments": equations,
+        "steps_paper": steps.get("paper", _ABSENT),
+        "steps_solved": steps.get("solved", _ABSENT),
         "collapsed_paper": _count(whole.query("configuration == 'paper'"), "collapsed"),
         "collapsed_solved": _count(whole.query("configuration == 'solved'"), "collapsed"),
         "recorded": ", ".join(sorted(set(recorded.date))),
