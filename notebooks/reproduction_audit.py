@@ -99,8 +99,9 @@ present(study.table_reproduced(tables))
 present(study.table_records(tables), digits=2)
 
 # %% [markdown]
-# The same to $10^{-6}$ are {glue:text}`compared` figures of uniform, balanced and one-group weights and of badr; where a data set is
-# reproduced at all, the largest difference is {glue:text}`largest`, the rounding of the records.
+# On this run, of the records of uniform, balanced and one-group weights and of badr, {glue:text}`compared` are the same to $10^{-6}$ in all four
+# figures; where a data set is reproduced at all, the largest difference is {glue:text}`largest`. What the next paragraphs say was
+# found with all files and records at hand, and the tests of this book check it wherever they are.
 #
 # The column *badr-random* settles what "badr" means in these records. They are the fairest of 200 weights drawn uniformly from the
 # simplex, by NumPy's generator seeded with the split's seed; the weights agree to their last digit. Neither the single-loop
@@ -119,7 +120,7 @@ present(study.table_rows(tables))
 # The file at hand, the mathematics course that Table 1's number of rows belongs to, cannot give the recorded weights. Seven tenths of 649 rows can, which is
 # the length of the Portuguese course in the same archive. That file was not at hand, so this stays a conjecture. Tried with
 # the file at hand on one split, in every combination: with and without the grades of earlier terms and the school, the sex as a word or a number, with and without a
-# reference for each indicator, indicators standardised or not; every error is larger than the recorded one by more than a third.
+# reference for each indicator, indicators standardised or not; every error is larger than the recorded one by more than a quarter.
 #
 # ## One thing at a time
 #

@@ -51,6 +51,9 @@ def test_every_treatment_has_every_strategy(tables) -> None:
 
 
 def test_treatments_are_what_they_are_called(tables) -> None:
+    shown = study.table_reproduced(tables).set_index("treatment")
+    assert shown.groups["as published"] == "1 white; 0 black + 2 asian + 3 hispanic"
+    assert study._short_names(json.dumps(["a", "b + c + d + e"])) == "a; all others"
     samples = tables["samples"].set_index("treatment")
     assert samples.rows.to_dict() == {"as published": 123, "leaks removed": 123, "loaded here": 1993}
     assert json.loads(samples["sizes"]["as published"]) == [60, 26]

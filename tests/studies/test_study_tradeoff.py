@@ -283,3 +283,9 @@ def test_the_figure_draws_the_means(tables, parameters) -> None:
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_image_tradeoff(task: str, tables, parameters) -> Figure:
     return study.figure_tradeoff(tables, parameters, task)
+
+
+def test_samples_are_described_once_each(tables) -> None:
+    shown = study.table_samples(tables).set_index("data")
+    assert list(shown.index) == ["ACS 2012 travel time", "German Credit", "Communities and Crime"]
+    assert shown.groups["German Credit"] == "male, female" and shown.rows["German Credit"] == 1000

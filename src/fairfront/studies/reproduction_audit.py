@@ -254,11 +254,16 @@ def table_reproduced(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             "treatment": first.treatment,
             "rows": first.rows,
             "features": first.features,
-            "groups": first.group_names.map(lambda text: "; ".join(json.loads(text))),
+            "groups": first.group_names.map(_short_names),
             "training rows of each": first["sizes"].map(lambda text: ", ".join(map(str, json.loads(text)))),
             "columns that hold the target": first.leaks.map(lambda text: ", ".join(json.loads(text)) or "none"),
         }
     )
+
+
+def _short_names(text: str) -> str:
+    """Return groups in words; one that is merged from more than three cells is all others."""
+    return "; ".join(name if name.count(" + ") < 3 else "all others" for name in json.loads(text))
 
 
 def table_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

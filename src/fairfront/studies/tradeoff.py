@@ -47,6 +47,7 @@ __all__ = [
     "run",
     "table_changes",
     "table_means",
+    "table_samples",
     "table_shares",
     "units",
 ]
@@ -379,6 +380,20 @@ def _wins(wide: pd.DataFrame) -> pd.Series:
     return first.div(first.sum(axis=1), axis=0).mean()
 
 
+def table_samples(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return a row per data set: its title, task, rows, columns (the ones column included) and groups."""
+    first = tables["samples"].drop_duplicates("data")
+    return pd.DataFrame(
+        {
+            "data": first.data.map(lambda name: info(name).title),
+            "task": first.task,
+            "rows": first.rows,
+            "columns": first.features,
+            "groups": first.group_names.map(lambda text: ", ".join(json.loads(text))),
+        }
+    )
+
+
 def _paired(tables: Mapping[str, pd.DataFrame], task: Task) -> pd.DataFrame:
     """Return, run by run, what badr loses in performance and gains in fairness against uniform weights.
 
@@ -567,10 +582,10 @@ def figure_tradeoff(tables: dict[str, pd.DataFrame], parameters: Parameters, tas
     """Draw prediction performance against unfairness on test rows: a panel per data set, means and standard errors."""
     mine = _of(tables, task)
     names = list(mine.data.unique()[:12])
-    columns = min(4, len(names)) or 1
+    columns = min(3, len(names)) or 1
     label = "test accuracy" if task == "classification" else "test RMSE"
     with style():
-        figure, axes = panels(-(-len(names) // columns) or 1, columns, width=2.6 if columns > 1 else 4.2, height=2.5)
+        figure, axes = panels(-(-len(names) // columns) or 1, columns, width=2.75 if columns > 1 else 4.2, height=2.6)
         for ax in axes.flat[len(names) :]:
             ax.set_axis_off()
         if not names:
