@@ -96,9 +96,11 @@ for name, text in study.facts(tables, parameters).items():
 # Under {prf:ref}`def-gd-assumptions`, with $\tau = \rho = 1/L$ and $\gamma \le \bar\gamma$, for every $T \ge 1$
 #
 # $$
-# \frac1T \sum_{t < T} \lVert \bar D_t \rVert^2 + \bar\alpha \lVert w_t - w^\star_t \rVert^2
-# \le \frac{8}{\gamma T} \bigl( \varphi(\lambda_0) - \inf \varphi \bigr)
-#   + \frac{4 \kappa}{T} \bigl( \bar\alpha\, \varepsilon_{w,0}^2 + \bar\beta\, \varepsilon_{v,0}^2 \bigr) ,
+# \begin{aligned}
+# \frac1T \sum_{t < T} \bigl( \lVert \bar D_t \rVert^2 & {} + \bar\alpha \lVert w_t - w^\star_t \rVert^2 \bigr)
+# \le \frac{8}{\gamma T} \bigl( \varphi(\lambda_0) - \inf \varphi \bigr) \\
+# & {} + \frac{4 \kappa}{T} \bigl( \bar\alpha\, \varepsilon_{w,0}^2 + \bar\beta\, \varepsilon_{v,0}^2 \bigr) ,
+# \end{aligned}
 # $$
 #
 # where $\bar D_t = \bigl( \lambda_t - \operatorname{Proj}_\Delta(\lambda_t - \gamma \nabla\varphi(\lambda_t)) \bigr) / \gamma$, $\kappa = L/\mu$, and
@@ -110,10 +112,10 @@ for name, text in study.facts(tables, parameters).items():
 #
 # $$
 # \begin{aligned}
-# 1/\bar\gamma &= 2 L_\varphi + 48 \kappa (M_C/\mu)^2 B^2 + 10272\, \kappa^3 (M_C^4/\mu^2) M_v^2
-#                + 300\, \kappa M_C^2 M_v^2 \bigl( 2 \kappa (M_C/\mu)^2 + 3 \bigr), \\
-# L_\varphi &= \Bigl( L_{\mathcal{U},1} \bigl( \tfrac{M_C}{\mu} + 1 \bigr)
-#   + L_{\mathcal{U},0} \bigl( \tfrac{L^{ww} M_C}{\mu^2} + \tfrac{L^{w\lambda}}{\mu} \bigr) \Bigr) \bigl( \tfrac{M_C}{\mu} + 1 \bigr), \\
+# 1/\bar\gamma &= 2 L_\varphi + 48 \kappa (M_C/\mu)^2 B^2 + 10272\, \kappa^3 (M_C^4/\mu^2) M_v^2 \\
+# & \quad {} + 300\, \kappa M_C^2 M_v^2 \bigl( 2 \kappa (M_C/\mu)^2 + 3 \bigr), \\
+# L_\varphi &= \Bigl( L_{\mathcal{U},1} \bigl( \tfrac{M_C}{\mu} + 1 \bigr) {} + L_{\mathcal{U},0} \bigl( \tfrac{L^{ww} M_C}{\mu^2}
+# {} + \tfrac{L^{w\lambda}}{\mu} \bigr) \Bigr) \bigl( \tfrac{M_C}{\mu} + 1 \bigr), \\
 # \bar\alpha &= 6 \kappa B^2 + 1284\, \kappa^3 M_C^2 M_v^2, \qquad \bar\beta = 3 \kappa M_C^2 .
 # \end{aligned}
 # $$
