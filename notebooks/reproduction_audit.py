@@ -75,12 +75,13 @@ for name, text in study.facts(tables, parameters).items():
 # - *Parkinsons* {cite:p}`tsanas2009`: the patient's number is a feature; the 42 patients' recordings are split row by row, so that the
 #   same patients are in both parts.
 # - *Communities and Crime* {cite:p}`redmond2002`: rows with any gap are dropped *before* the columns that are mostly gaps, so that of
-#   the file's 1,994 communities those remain that took part in the police survey and have a county and a community code.
+#   the file's 1,994 communities those remain that took part in the police survey and have a county and a community code. (Table 1 counts 1,993.)
 # - *Student Performance* {cite:p}`cortez2008`: the final grade is both the target and a feature. (With it the number of columns is that of the paper's
 #   Table 1.)
 #
 # Cells of the sensitive attributes are merged, the two smallest again and again, until two groups are left, in the training and in the test
-# part separately. The model is ridge regression with a free intercept,
+# part separately. So the partition "by gender" of the text is, in the records, white men against everyone else for Law School, and by race for Communities
+# and Crime. The model is ridge regression with a free intercept,
 #
 # $$ \min_{w, b}\ \sum_{a} \frac{\lambda_a}{n_a} \sum_{i \in I_a} (y_i - x_i^\top w - b)^2 + 0.1\, |w|^2 , $$ (eq-audit-ridge)
 #
@@ -291,7 +292,7 @@ for rows in (german, study.without(german, found)):
 
 # %% tags=["solution"]
 for count in (20, 200):
-    again = runs.compute(study, study.Parameters(profile="smoke", seeds=(0,), draws=count, records="none"))
+    again = runs.compute(study, study.Parameters(profile="smoke", seeds=(2,), draws=count, records="none"))
     values = again.tables["values"].query("treatment == 'as published'").set_index("strategy").train_metric
     print(f"{count} draws: behind by {values['badr-random'] - values['badr']:.6f}")
 
