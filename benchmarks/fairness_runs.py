@@ -2,6 +2,7 @@
 
     python -m benchmarks.fairness_runs --experiments E3                  # five seeds of each method
     python -m benchmarks.fairness_runs --experiments E1,E2 --seeds 0,1
+    python -m benchmarks.fairness_runs --experiments E2 --stacked        # E2, E3: seeds of a method at once, no SSw
 
 Each experiment is a record of data/benchmarks/fairness.json, written anew once it is done; what is done of one is in
 the store of results, so that a run that is stopped goes on where it was.
@@ -14,14 +15,20 @@ import datetime
 import json
 import os
 import platform
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
 
 from benchmarks.harness import ROOT
 from benchmarks.record import judged
 
-__all__ = ["main", "recorded"]
+__all__ = ["main", "one_by_one", "recorded", "stacked"]
+
+Tables: TypeAlias = dict[str, pd.DataFrame]
 
 RECORDS = ROOT / "data" / "benchmarks" / "fairness.json"
 _DIGITS = 6
@@ -43,23 +50,65 @@ TARGETS: dict[str, dict[str, dict[str, float]]] = {
 }
 
 
-def recorded(experiment: str, seeds: tuple[int, ...], profile: str, command: str) -> dict[str, Any]:
-    """Return the record of one experiment: its row of Table 2, the mean curves, and what the targets came to."""
+def one_by_one(experiment: str, seeds: tuple[int, ...], profile: str) -> Tables:
+    """Return the study's tables of one experiment."""
     from fairfront import runs
     from fairfront.studies import fairness_benchmark as study
 
-    result = runs.compute(study, study.Parameters(profile=profile, experiment=(experiment,), seeds=seeds))
-    table = study.table_2(result.tables).drop(columns="experiment").to_dict("records")
-    made = result.tables["runs"]
+    return runs.compute(study, study.Parameters(profile=profile, experiment=(experiment,), seeds=seeds)).tables
+
+
+def stacked(experiment: str, seeds: tuple[int, ...], *, steps: int | None = None, epochs: int = 40) -> Tables:
+    """Return the same tables from stacks of networks: the same runs but for rounding, without SSw.
+
+    The accuracy is that of the trained networks, in every row.
+    """
+    import torch
+
+    from fairfront.constrained import PairwiseGroups
+    from fairfront.constrained.training import row_hits
+    from fairfront.studies import experiments
+
+    methods = ("spbm", "ssl-alm", "adam")
+    data = experiments.rows(experiment)
+    runs = [(method, seed) for method in methods for seed in seeds]
+    jobs = [experiments.job(experiment, method, seed) for method, seed in runs]
+    started = time.process_time()
+    result = experiments.train_many(experiment, jobs, data=data, epochs=epochs, steps=steps)
+    spent = time.process_time() - started
+    chosen = experiments.get(experiment)
+    whole = experiments.steps_of_paper(experiment, data)
+    names = np.array(PairwiseGroups(len(data.groups)).names())
+    off = ~np.eye(len(data.groups), dtype=bool)
+    tables: dict[str, list[pd.DataFrame]] = {"history": [], "constraints": [], "runs": []}
+    for number, (method, seed) in enumerate(runs):
+        key = {"experiment": experiment, "method": method, "seed": seed}
+        mine, statistics = result.history.query("job == @number"), result.statistics[number]
+        values = (statistics[:, :, None] - statistics[:, None, :] - chosen.epsilon)[:, off]
+        with torch.no_grad():
+            hits = row_hits(result.networks[number](data.rows.X), data.rows.y).double().mean().item()
+        curve = {"epoch": mine.epoch.to_numpy(), "loss": mine.objective.to_numpy(), "max_violation": values.max(1)}
+        tables["history"].append(pd.DataFrame(key | curve | {"accuracy": hits}))
+        each = {"epoch": np.repeat(curve["epoch"], len(names)), "constraint": np.tile(names, len(values))}
+        tables["constraints"].append(pd.DataFrame(key | each | {"value": values.ravel()}))
+        words = {"title": data.title, "as_paper": data.as_paper, "steps": whole if steps is None else steps}
+        tables["runs"].append(pd.DataFrame([key | words | {"seconds": spent / len(runs)}]))
+    return {name: pd.concat(frames, ignore_index=True) for name, frames in tables.items()}
+
+
+def recorded(experiment: str, seeds: tuple[int, ...], tables: Tables, command: str) -> dict[str, Any]:
+    """Return the record of one experiment: its row of Table 2, the mean curves, and what the targets came to."""
+    from fairfront.studies import fairness_benchmark as study
+
+    table = study.table_2(tables).drop(columns="experiment").to_dict("records")
+    made = tables["runs"]
     figures: dict[str, Any] = {"experiment": experiment, "rows": str(made.title.iloc[0])}
     figures |= {"as_paper": bool(made.as_paper.all()), "steps": int(made.steps.iloc[0])}
     figures |= {"cpu_seconds": round(float(made.seconds.sum()), 1), "table": [_rounded(row) for row in table]}
     measured = {f"{row['method'].replace('-', '_')}_{key}": row[key] for row in table for key in ("loss", "violation")}
     if {"spbm_loss", "ssl_alm_loss"} <= measured.keys():
         measured["spbm_loss_over_ssl_alm"] = measured["spbm_loss"] / measured["ssl_alm_loss"]
-    mean = (
-        result.tables["history"].groupby(["method", "epoch"], sort=False)[["loss", "max_violation", "accuracy"]].mean()
-    )
+    mean = tables["history"].groupby(["method", "epoch"], sort=False)[["loss", "max_violation", "accuracy"]].mean()
     figures["curves"] = {
         method: {name: [_number(value) for value in curve[name]] for name in curve}
         for method, curve in mean.groupby("method", sort=False)
@@ -98,6 +147,7 @@ def main(command: Sequence[str] | None = None) -> None:
     parser.add_argument("--experiments", default="E3", help="comma list of E1 to E5")
     parser.add_argument("--seeds", default="0,1,2,3,4", help="comma list")
     parser.add_argument("--profile", default="full", choices=("smoke", "quick", "full"))
+    parser.add_argument("--stacked", action="store_true", help="train all seeds of a method at once; without SSw")
     parser.add_argument("--json", type=Path, default=RECORDS, metavar="FILE", help="where the records are kept")
     arguments = parser.parse_args(command)
     chosen = arguments.experiments.split(",")
@@ -110,7 +160,12 @@ def main(command: Sequence[str] | None = None) -> None:
         said = f"python -m benchmarks.fairness_runs --experiments {name} --seeds {arguments.seeds}"
         try:
             seeds = tuple(int(seed) for seed in arguments.seeds.split(","))
-            records[name] = recorded(name, seeds, arguments.profile, said)
+            if arguments.stacked:
+                said += " --stacked"
+                tables = stacked(name, seeds)
+            else:
+                tables = one_by_one(name, seeds, arguments.profile)
+            records[name] = recorded(name, seeds, tables, said)
         except (FairfrontError, ValueError) as error:
             raise SystemExit(f"error: {error}") from error
         in_order = [records[known] for known in names() if known in records]
