@@ -7,16 +7,17 @@ in the paper's configuration ("paper" of `fairfront.pde`) with the entry's numbe
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pandas as pd
 
-from fairfront.errors import unknown_name
+from fairfront.errors import ArgumentError, DataError, unknown_name
 from fairfront.runs.progress import ProgressFunction
 from fairfront.studies import experiments, hypergrids
 from fairfront.studies.hypergrids import Choice, Kind
+from fairfront.studies.parameters import StudyParameters, meta
 
 if TYPE_CHECKING:
     from fairfront.pde import Configuration
@@ -25,12 +26,16 @@ __all__ = [
     "EQUATIONS",
     "EXPERIMENTS",
     "SETTINGS",
+    "GridParameters",
     "Sizes",
-    "data_name",
+    "chunks",
+    "data_names",
     "epsilon",
     "kind",
+    "missing",
     "over_seeds",
-    "title",
+    "selected",
+    "setting",
     "train",
 ]
 
@@ -45,7 +50,7 @@ SETTINGS: tuple[str, ...] = ("lr", "phi", "gamma", "eta", "rule", "kappa", "rho"
 
 _STACKED = ("E2", "E3")
 _PINN_TAIL = 50 / 6000  # of a run's epochs: what the paper's rule averages
-_RUN = ["experiment", "method", "configuration"]
+_RUN = ("experiment", "method", "configuration")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +59,13 @@ class Sizes:
 
     Attributes
     ----------
-    steps : int or None
-        Steps of a run of E1 to E5, in 40 epochs; the learning rate's schedule is stretched over them.
+    steps, single_steps : int or None
+        Steps of a run of E2 and E3, which are trained in stacks, and of E1, E4 and E5; 40 epochs in either case, over
+        which the learning rate's schedule is stretched.
     rows : int or None
         At most so many rows.
+    sources : tuple of str
+        Where rows are read from, of an experiment that has the source; else from its first source at hand.
     stack : int
         Networks that are trained at once.
     iterations : int or None
@@ -71,7 +79,9 @@ class Sizes:
     """
 
     steps: int | None = None
+    single_steps: int | None = None
     rows: int | None = None
+    sources: tuple[str, ...] = ()
     stack: int = 20
     iterations: int | None = None
     network: tuple[int, int] | None = None
@@ -95,27 +105,182 @@ def epsilon(experiment: str) -> float:
     return float(pde.EPSILON)
 
 
-def data_name(experiment: str) -> str | None:
-    """Return the data set that an experiment reads: the first of its sources at hand; None for an equation.
+def missing(experiment: str, sources: Sequence[str] = ()) -> str:
+    """Return what is to be done about an experiment's rows, in words; "" where they are at hand, or none are needed."""
+    if kind(experiment) == "fairness":
+        try:
+            _source(experiment, sources)
+        except DataError as error:
+            return str(error)
+    return ""
+
+
+def _source(experiment: str, sources: Sequence[str]) -> str:
+    """Return where an experiment's rows are read from."""
+    wanted = [name for name in experiments.get(experiment).sources if name in sources]
+    return experiments.source(experiment, wanted[0] if wanted else None)
+
+
+def _rows(experiment: str, sizes: Sizes) -> experiments.Data:
+    return experiments.rows(experiment, _source(experiment, sizes.sources), limit=sizes.rows)
+
+
+def selected(experiment: str, method: str) -> Choice:
+    """Return the entry that the paper selected for an experiment (its appendix B.4)."""
+    if kind(experiment) == "fairness":
+        lr, parameters = experiments.SELECTED[experiment][method]
+        settings = dict(parameters)
+    else:
+        from fairfront import pde
+
+        found = pde.configuration("paper", pde.EXPERIMENTS[experiment], method)
+        lr, settings = found.lr, dataclasses.asdict(found.parameters)
+        unused = {"adapt": "rho", "alm": "kappa"}.get(str(settings.get("rule")))
+        settings = {name: settings[name] for name in SETTINGS if name in settings and name != unused}
+    return Choice(lr, tuple(settings.items()))
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridParameters(StudyParameters):
+    """What studies of grids have in common: experiments, seeds, the length of runs, and which entries make a part."""
+
+    experiment: tuple[str, ...] | None = field(
+        default=None, metadata=meta(help="experiments; by default those whose data are at hand", choices=EXPERIMENTS)
+    )
+    seeds: tuple[int, ...] | None = field(default=None, metadata=meta(help="seeds, each counted from seed", low=0))
+    first: int = field(default=0, metadata=meta(help="first of the entries that is trained", low=0))
+    last: int | None = field(default=None, metadata=meta(help="the entry before which to stop; none: all", low=1))
+    chunk: int | None = field(default=None, metadata=meta(help="entries of a part of the study", low=1))
+    steps: int | None = field(default=None, metadata=meta(help="steps of a run of E2 and E3", low=40, high=10**7))
+    single_steps: int | None = field(
+        default=None, metadata=meta(help="steps of a run of E1, E4 and E5", low=40, high=10**7)
+    )
+    source: tuple[str, ...] | None = field(
+        default=None,
+        metadata=meta(help="sources that experiments are to take", choices=lambda: tuple(experiments.SOURCES)),
+    )
+    rows: int | None = field(default=None, metadata=meta(help="rows at most, of E1 to E5", low=100))
+    iterations: int | None = field(default=None, metadata=meta(help="steps of a run of E6 to E8", low=1, high=10**6))
+    network: tuple[int, int] | None = field(
+        default=None, metadata=meta(help="hidden layers and width in E6 to E8", low=1, high=1000)
+    )
+    points: int | None = field(default=None, metadata=meta(help="points of a step in E6 to E8", low=1, high=2601))
+    evaluations: int | None = field(default=None, metadata=meta(help="evaluations of a run in E6 to E8", low=1))
+
+    def __post_init__(self) -> None:
+        """Check what no single field can."""
+        super().__post_init__()
+        for item in dataclasses.fields(self):
+            values = getattr(self, item.name)
+            repeats = isinstance(values, tuple) and (not values or len(set(values)) < len(values))
+            if repeats and item.name not in self._may_repeat():
+                words = ", ".join(map(str, values)) or "none"
+                raise ArgumentError(item.name, f"must name each once, got {words}")
+        if self.last is not None and self.last <= self.first:
+            raise ArgumentError("last", f"is {self.last}: no entry from {self.first} on", f"above {self.first}")
+
+    def _may_repeat(self) -> tuple[str, ...]:
+        """Return the fields in which a value may occur twice."""
+        return ("network",)
+
+    def resolved(self) -> Self:
+        """Return the same with the profile's sizes; of the profile's experiments those whose data are at hand."""
+        filled = super().resolved()
+        if self.experiment is None and filled.experiment is not None:
+            filled = dataclasses.replace(
+                filled, experiment=tuple(e for e in filled.experiment if not missing(e, filled.source or ()))
+            )
+        return filled
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """What is to be done about the data of the profile's experiments that are not at hand, one by one in words."""
+        profile = StudyParameters.resolved(type(self)(profile=self.profile))
+        every = profile.experiment or ()
+        words = [missing(experiment, profile.source or ()) for experiment in every]
+        return tuple(filter(None, words)) if self.experiment != every else ()
+
+    @property
+    def sizes(self) -> Sizes:
+        """How long and on what entries are trained."""
+        assert self.chunk is not None and self.evaluations is not None
+        return Sizes(
+            steps=self.steps,
+            single_steps=self.single_steps,
+            rows=self.rows,
+            sources=self.source or (),
+            stack=min(self.chunk, 24),
+            iterations=self.iterations,
+            network=self.network,
+            batch=self.points,
+            evaluations=self.evaluations,
+        )
+
+    @property
+    def every_seed(self) -> list[int]:
+        """The seeds of network and batches."""
+        return [self.seed + seed for seed in self.seeds or ()]
+
+
+_P = TypeVar("_P", bound=GridParameters)
+
+
+def chunks(parameters: _P, dimension: str, size: Callable[[str, str], int]) -> tuple[_P, ...]:
+    """Return the parts of a study of grids: some entries of one experiment and one value of another dimension.
+
+    Parameters
+    ----------
+    parameters : GridParameters
+        Of the whole.
+    dimension : str
+        The field that holds the other dimension: methods, for one.
+    size : callable
+        How many entries an experiment has at a value of that dimension.
+    """
+    filled = parameters.resolved()
+    assert filled.experiment is not None and filled.chunk is not None
+    parts = []
+    for experiment in filled.experiment:
+        for value in getattr(filled, dimension):
+            entries = size(experiment, value)
+            end = entries if filled.last is None else min(filled.last, entries)
+            for first in range(filled.first, end, filled.chunk):
+                change: dict[str, Any] = {"experiment": (experiment,), dimension: (value,)}
+                last = min(first + filled.chunk, end)
+                parts.append(dataclasses.replace(filled, first=first, last=last, **change))
+    return tuple(parts) if len(parts) > 1 else (filled,)
+
+
+def data_names(parameters: GridParameters) -> tuple[str, ...]:
+    """Return the names of the data sets that a study of grids reads.
 
     Raises
     ------
     DataError
-        When none is at hand; the message says how to fetch it.
+        When one that was asked for is absent; the message says how to fetch it.
     """
-    if kind(experiment) == "pinn":
-        return None
-    return experiments.SOURCES[experiments.source(experiment)].data
+    filled = parameters.resolved()
+    chosen = [e for e in filled.experiment or () if kind(e) == "fairness"]
+    return tuple(dict.fromkeys(experiments.SOURCES[_source(e, filled.source or ())].data for e in chosen))
 
 
-def title(experiment: str, sizes: Sizes) -> str:
-    """Return what an experiment was trained on, in words."""
+def setting(experiment: str, sizes: Sizes) -> str:
+    """Return what an experiment was trained on and how long, in words."""
     if kind(experiment) == "fairness":
-        return f"{experiment} on {experiments.rows(experiment, limit=sizes.rows).title}"
+        steps = sizes.steps if experiment in _STACKED else sizes.single_steps
+        length = "the paper's steps" if steps is None else f"{steps:,} steps"
+        return f"{experiment} on {_rows(experiment, sizes).title}, {length}"
     from fairfront import pde
 
     layers, width = (8, 64) if sizes.network is None else sizes.network
-    return f"{experiment}, {pde.problem(pde.EXPERIMENTS[experiment]).title}, {layers} x {width} network"
+    length = "18,000 steps" if sizes.iterations is None else f"{sizes.iterations:,} steps"
+    return f"{experiment}, {pde.problem(pde.EXPERIMENTS[experiment]).title}, {layers} x {width} network, {length}"
+
+
+# --- training --------------------------------------------------------------------------------------------------------
 
 
 def train(
@@ -197,7 +362,7 @@ def _stacked(
     sizes: Sizes,
     progress: ProgressFunction,
 ) -> _Found:
-    data = experiments.rows(experiment, limit=sizes.rows)
+    data = _rows(experiment, sizes)
     pairs = [(choice, seed) for seed in seeds for choice in choices]
     jobs = [experiments.job(experiment, method, seed, lr=c.lr, **dict(c.settings)) for c, seed in pairs]
     result = experiments.train_many(
@@ -233,12 +398,13 @@ def _single(
     sizes: Sizes,
     progress: ProgressFunction,
 ) -> _Found:
-    data = experiments.rows(experiment, limit=sizes.rows)
+    data = _rows(experiment, sizes)
+    steps = sizes.steps if experiment in _STACKED else sizes.single_steps
     starts = {seed: _start(experiment, seed, data) for seed in seeds}
     pairs = [(choice, seed) for seed in seeds for choice in choices]
     for choice, seed in progress(pairs, f"{experiment}, {method}", len(pairs)):
         result = experiments.train(
-            experiment, method, seed, data=data, steps=sizes.steps, lr=choice.lr, **dict(choice.settings)
+            experiment, method, seed, data=data, steps=steps, lr=choice.lr, **dict(choice.settings)
         )
         loss = float(result.history.objective.tail(experiments.TAIL).mean())
         g = result.constraints[-experiments.TAIL :].mean(axis=0)
@@ -302,33 +468,40 @@ def _configuration(problem: str, method: str, choice: Choice, sizes: Sizes) -> C
 # --- over the seeds --------------------------------------------------------------------------------------------------
 
 
-def over_seeds(runs: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+def over_seeds(runs: pd.DataFrame, values: pd.DataFrame, by: Sequence[str] = _RUN) -> pd.DataFrame:
     """Return a row a configuration, as the paper's rule of selection takes them.
 
     Parameters
     ----------
     runs, values : DataFrame
         Of `train`, for any number of experiments and methods.
+    by : sequence of str, default experiment, method, configuration
+        The columns that tell configurations apart; experiment is among them.
 
     Returns
     -------
     DataFrame
-        Columns experiment, method, configuration, those of `SETTINGS`, seeds (how many), loss and start (means over the
-        seeds), loss_std (over the seeds), collapsed (how many seeds), violation (every constraint's mean over the seeds
-        and the last epochs, of those the largest less the bound; at most 0 when all hold), violation_std (of the seeds'
-        own largest constraints), feasible (within 10 % of the bound).
+        The columns ``by``, those of `SETTINGS`, seeds (how many), loss and start (means over the seeds), loss_std (over
+        the seeds), collapsed (how many seeds), violation (every constraint's mean over the seeds and the last epochs,
+        of those the largest less the bound; at most 0 when all hold), violation_std (of the seeds' own largest
+        constraints), feasible (within 10 % of the bound).
     """
-    first = runs.groupby(_RUN, sort=False)[list(SETTINGS)].first()
-    table = first.assign(
-        seeds=runs.groupby(_RUN).seed.nunique(),
-        loss=runs.groupby(_RUN).loss.mean(),
-        loss_std=runs.groupby(_RUN).loss.std(ddof=0),
-        start=runs.groupby(_RUN).start.mean(),
-        collapsed=runs.groupby(_RUN).collapsed.sum(),
+    key = list(by)
+    groups = runs.groupby(key, sort=False)
+    table = (
+        groups[list(SETTINGS)]
+        .first()
+        .assign(
+            seeds=groups.seed.nunique(),
+            loss=groups.loss.mean(),
+            loss_std=groups.loss.std(ddof=0),
+            start=groups.start.mean(),
+            collapsed=groups.collapsed.sum(),
+        )
     )
-    means = values.groupby([*_RUN, "part"], sort=False).value.mean()
-    own = _violations(values.set_index([*_RUN, "seed", "part"]).value, [*_RUN, "seed"])
-    table = table.assign(violation=_violations(means, _RUN), violation_std=own.groupby(_RUN).std(ddof=0))
+    means = values.groupby([*key, "part"], sort=False).value.mean()
+    own = _violations(values.set_index([*key, "seed", "part"]).value, [*key, "seed"])
+    table = table.assign(violation=_violations(means, key), violation_std=own.groupby(key).std(ddof=0))
     bounds = table.index.get_level_values("experiment").map(epsilon).to_numpy()
     return table.assign(feasible=table.violation <= hypergrids.TOLERANCE * bounds).reset_index()
 

@@ -19,7 +19,7 @@ import pandas as pd
 
 from fairfront.errors import ArgumentError, unknown_name
 
-__all__ = ["ABLATIONS", "TOLERANCE", "Choice", "Kind", "ablated", "factors", "grid", "part", "select"]
+__all__ = ["ABLATIONS", "TOLERANCE", "Choice", "Kind", "ablated", "choice", "factors", "grid", "part", "select"]
 
 Kind: TypeAlias = Literal["fairness", "pinn"]
 
@@ -98,7 +98,7 @@ def ablated(kind: Kind, ablation: str) -> dict[str, list[Any]]:
 
 def grid(lists: Mapping[str, Sequence[Any]]) -> tuple[Choice, ...]:
     """Return the product of some factors, the last one running fastest."""
-    return tuple(_choice(dict(zip(lists, values))) for values in itertools.product(*lists.values()))
+    return tuple(choice(dict(zip(lists, values))) for values in itertools.product(*lists.values()))
 
 
 def part(lists: Mapping[str, Sequence[Any]], size: int | None, generator: np.random.Generator) -> tuple[Choice, ...]:
@@ -140,10 +140,11 @@ def part(lists: Mapping[str, Sequence[Any]], size: int | None, generator: np.ran
         free[place] = False
         for count, level in zip(taken, levels[place]):
             count[level] += 1
-    return tuple(choice for choice, left in zip(whole, free) if not left)
+    return tuple(entry for entry, left in zip(whole, free) if not left)
 
 
-def _choice(values: Mapping[str, Any]) -> Choice:
+def choice(values: Mapping[str, Any]) -> Choice:
+    """Return the entry that takes a value of each factor; a penalty rule is a table with its number, as in the file."""
     settings: dict[str, float | str] = {}
     for name, value in values.items():
         if name != "lr":
