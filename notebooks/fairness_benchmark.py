@@ -98,10 +98,10 @@ for name, text in study.facts(tables, parameters).items():
 # compare groups $r = 1, \dots, R$ by a statistic $s_r(x)$ and bound every ordered difference,
 #
 # $$
-# g_{rr'}(x) = s_r(x) - s_{r'}(x) - \varepsilon, \qquad r \ne r', \qquad m = R(R - 1), \qquad \varepsilon = 0.1 .
+# g_{rr'}(x) = s_r(x) - s_{r'}(x) - \varepsilon, \qquad r \ne r',
 # $$ (eq-fairness-benchmark-pairs)
 #
-# In E2 and E3 $s_r$ is the positive rate, the mean of $\operatorname{sigmoid}(u_x)$ over the group; in E4 and E5 the groups are
+# so that $m = R(R - 1)$, with $\varepsilon = 0.1$. In E2 and E3 $s_r$ is the positive rate, the mean of $\operatorname{sigmoid}(u_x)$ over the group; in E4 and E5 the groups are
 # the classes and $s_r$ is the mean cross-entropy of class $r$.
 # ````
 #

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
 from fairfront.datasets.inventory import at_hand
 from fairfront.datasets.records import benchmark_records
@@ -740,6 +740,10 @@ def figure_curves(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fi
             _violation_axis(axes[row, 1], EXPERIMENTS[name].epsilon)
             if mine.loss.max() > 8 * max(mine.loss.min(), 1e-9):
                 axes[row, 0].set_yscale("log")
+                decades = math.log10(mine.loss.max() / max(mine.loss.min(), 1e-9))
+                axes[row, 0].yaxis.set_major_locator(LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0)))
+                axes[row, 0].yaxis.set_major_formatter("{x:g}")
+                axes[row, 0].yaxis.set_minor_locator(NullLocator())
             axes[row, 0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=12)
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
