@@ -330,6 +330,7 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
         index=["data", "seed", "treatment"], columns="strategy", values=["train_metric", "test_metric", "test_rmse"]
     )
     behind = (wide["train_metric"][RANDOM] - wide["train_metric"]["badr"]).groupby("treatment").agg(["median", "max"])
+    tests = wide["test_metric"].groupby("treatment").mean()
     growth = (wide["test_rmse"]["badr"] / wide["test_rmse"]["uniform"] - 1).groupby("treatment").mean()
     exact = both[both.strategy != "minimax"]
     same = exact[exact.data != "student"]
@@ -351,11 +352,28 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
         "growth_published": f"{growth[TREATMENTS[0]]:.1%}",
         "growth_mended": f"{growth[TREATMENTS[1]]:.1%}",
         "growth_here": f"{growth[TREATMENTS[2]]:.1%}",
+        "test_solver": _listed(tests["badr"]),
+        "test_random": _listed(tests[RANDOM]),
+        "level": _level(values, samples),
         "order_published": " < ".join(_order(tables, TREATMENTS[0], RANDOM)),
         "order_solver": " < ".join(_order(tables, TREATMENTS[0], "badr")),
         "order_mended": " < ".join(_order(tables, TREATMENTS[1], "badr")),
         "order_here": " < ".join(_order(tables, TREATMENTS[2], "badr")),
     }
+
+
+def _listed(means: pd.Series) -> str:
+    return ", ".join(f"{means[treatment]:.3f}" for treatment in TREATMENTS)
+
+
+def _level(values: pd.DataFrame, samples: pd.DataFrame) -> str:
+    """Return, for the data sets with a leak, how many times as large the error of uniform weights is without it."""
+    leaking = samples[(samples.treatment == TREATMENTS[0]) & (samples.leaks != "[]")].data.unique()
+    errors = values[values.strategy == "uniform"].pivot_table(index="data", columns="treatment", values="test_rmse")
+    ratios = errors[TREATMENTS[1]] / errors[TREATMENTS[0]]
+    return (
+        ", ".join(f"{ratios[name]:.1f} times on {info(name).title}" for name in leaking) or "no data set here has one"
+    )
 
 
 def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Measurement, ...]:
