@@ -254,7 +254,7 @@ glue("figure_escapes", study.figure_escapes(tables, parameters), display=False)
 # ```
 
 # %% tags=["hide-input"]
-present(study.table_costs(tables), digits=3)
+present(study.table_costs(tables))
 
 # %% tags=["remove-cell"]
 glue("figure_costs", study.figure_costs(tables, parameters), display=False)
@@ -294,7 +294,7 @@ glue("figure_smoothing", study.figure_smoothing(tables, parameters), display=Fal
 # **A leak** gives every point a slope, of order $a$. What it cannot give is time: Adam moves each of $w$ and $b$ by no more than its learning rate
 # a step, here $x$ by about {glue:text}`cex_reach` in a whole run. It works down to {glue:text}`cex_leaky`. With SGD far starts are fast, because the slope
 # grows with the distance, and dangerous for the same reason: meanwhile the multiplier climbs, and the step across 0 is taken at the slope of the
-# other side. It also changes the model, which here costs nothing, and in a deeper network is another function.
+# other side (with $a = 0.01$ {glue:text}`cex_leaky_diverged` runs diverged). It also changes the model, which here costs nothing, and in a deeper network is another function.
 #
 # **Re-initialisation afresh** forgets the start, and its cost does not depend on it: every draw is alive with probability $\tfrac12$
 # ({glue:text}`cex_redraw_cost` gradients, down to {glue:text}`cex_redraw`). That is a property of the initial distribution, not of the method; and in a network with other, living

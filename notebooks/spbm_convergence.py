@@ -91,8 +91,12 @@ for name, text in study.facts(tables, parameters).items():
 #
 # The schedules are what sets it apart from the benchmarked Algorithm 1: for $k > L$
 #
-# $$ 1 - \gamma^k = (1 - \gamma^0)(k - L)^{-1-e}, \qquad 1 - \kappa^k = (1 - \kappa^0)(k - L)^{-1-e}, \qquad
-#    \alpha^k = \alpha^0 (k + 1)^{-a}, $$ (eq-spbm-convergence-schedules)
+# $$
+# \begin{aligned}
+# 1 - \gamma^k &= (1 - \gamma^0)(k - L)^{-1-e}, \qquad 1 - \kappa^k = (1 - \kappa^0)(k - L)^{-1-e}, \\
+# \alpha^k &= \alpha^0 (k + 1)^{-a},
+# \end{aligned}
+# $$ (eq-spbm-convergence-schedules)
 #
 # with $e > 0$ and $a \in (\tfrac12, 1]$, and no Adam. The package's optimiser takes them as `SPBM(..., schedule=Algorithm2(...))`; its
 # multipliers have the floor $10^{-4}$ where the paper has 0, since a multiplier at 0 would stay there.
@@ -251,17 +255,18 @@ glue("figure_schedules", study.figure_schedules(tables, parameters), display=Fal
 present(study.table_breaks(tables), digits=3)
 
 # %% [markdown]
-# From one window to the next the path of $\lambda$ gets shorter by the factor {glue:text}`conv_ratio_summable` and
-# {glue:text}`conv_ratio_barely` for the two summable schedules: the sum of all lengths is finite. For $1/k$ the factor is
-# {glue:text}`conv_ratio_harmonic`, then {glue:text}`conv_ratio_root` and {glue:text}`conv_ratio_constant`: the sum is infinite, and item 1 is lost as a
-# theorem. What is lost in fact differs.
+# The columns with a quotient compare the last dyadic window with the one before. From one to the next the path of $\lambda$ gets
+# shorter by the factor {glue:text}`conv_ratio_summable` and {glue:text}`conv_ratio_barely` for the two summable schedules: the sum of all
+# lengths is finite. For $1/k$ the factor is {glue:text}`conv_ratio_harmonic`, then {glue:text}`conv_ratio_root` and
+# {glue:text}`conv_ratio_constant`: the sum is infinite, and item 1 is lost as a theorem. What is lost in fact differs.
 #
-# - **Constant $\gamma$ fails in every way.** While $\alpha^k$ falls the multiplier does not: it reacts ever faster than $x$ can, and the two
-#   swing more and more widely. The range of $\mathcal{L}^{emp}$ changes by the factor {glue:text}`conv_value_constant` from window to window
-#   (summable: {glue:text}`conv_value_summable`), and the last multipliers are spread by {glue:text}`conv_spread_constant`.
+# - **With constant $\gamma$ nothing settles.** While $\alpha^k$ falls the multiplier's steps do not: it reacts faster and faster, compared with
+#   $x$, and the longer the run the more widely the two swing. The range of $\mathcal{L}^{emp}$ changes by the factor
+#   {glue:text}`conv_value_constant` from window to window (summable: {glue:text}`conv_value_summable`), and the last multipliers are
+#   spread by {glue:text}`conv_spread_constant`.
 # - **Schedules in between go on converging here**, and to a better place. With $k^{-0.5}$ the multiplier keeps correcting
-#   itself, and the runs end closer to each other than with a summable schedule. Summability is sufficient, not necessary; the paper
-#   leaves the other case open.
+#   itself, and the last multipliers are spread by {glue:text}`conv_spread_root` instead of {glue:text}`conv_spread_summable`. Summability is
+#   sufficient, not necessary; the paper leaves the other case open.
 #
 # ## Where it converges to
 

@@ -57,7 +57,7 @@ def test_frozen_runs_and_early_stops_are_infeasible_and_convergent(tables) -> No
 
 def test_slower_schedules_travel_farther(tables) -> None:
     rows = study.table_breaks(tables)
-    lengths = rows["λ's path, last window / one before"]
+    lengths = rows["path of λ, quotient"]
     assert list(rows.summable) == ["yes", "yes", "no", "no", "no"]
     assert lengths.is_monotonic_increasing and lengths.iloc[0] < 0.9 and lengths.iloc[-1] > 1.5
 

@@ -429,7 +429,12 @@ def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Me
                 f"; {names}; control from x = {CONTROL:g}: every variant moves (least {control.drift.min():.2f})"
             )
         if claim == "spbm-prop4":
-            reason = "in exact arithmetic; measured counts the conditions that fail"
+            failing = int(mine.measured.sum())
+            measured = (
+                f"x* = {float(theory.SOLUTION):g}; f* = {float(COUNTEREXAMPLE.exact(theory.SOLUTION)[0]):g}; lambda* = "
+                f"{float(theory.MULTIPLIER):g}: {failing} of the conditions fail, in {mine.cases.sum()} cases"
+            )
+            reason = "in exact arithmetic"
         if claim == "spbm-prop5":
             reason = "measured is the least excess of a midpoint, which must be positive; its formula covers every C"
         if claim == "spbm-prop6":
@@ -552,7 +557,7 @@ def figure_escapes(tables: dict[str, pd.DataFrame], parameters: Parameters) -> F
     starts = sorted(runs.x0.unique(), reverse=True)
     share = np.array([[_success(tables, *row)[start] for start in starts] for row in rows])
     with style():
-        figure, axes = panels(1, 1, width=7.6, height=max(2.4, 0.34 * len(rows) + 1.0))
+        figure, axes = panels(1, 1, width=8.4, height=max(2.4, 0.34 * len(rows) + 1.0))
         ax = axes[0, 0]
         picture = ax.imshow(share, cmap="viridis", vmin=0.0, vmax=1.0, aspect="auto")
         for i, (name, variant) in enumerate(rows):
@@ -566,7 +571,7 @@ def figure_escapes(tables: dict[str, pd.DataFrame], parameters: Parameters) -> F
                         text += f" + {reached.probes.median():,.0f}"
                 else:
                     text = "still" if (mine.drift == 0).all() else "lost"
-                ax.text(j, i, text, ha="center", va="center", fontsize=7.5, color=colour)
+                ax.text(j, i, text, ha="center", va="center", fontsize=7, color=colour)
         ax.grid(visible=False)
         ax.set_xticks(range(len(starts)), [f"{start:g}" for start in starts])
         ax.set_yticks(range(len(rows)), [f"{name}: {variant}" for name, variant in rows], fontsize=8)
@@ -612,7 +617,8 @@ def figure_smoothing(tables: dict[str, pd.DataFrame], parameters: Parameters) ->
         ax = axes[0, 0]
         # What is left of the slope where nothing is ever seen is rounding of the quadrature.
         sign = np.where(chance < 1e-12, 0.0, np.sign(-slope))
-        ax.contourf(x, sd, sign, levels=[-1.5, -0.5, 0.5, 1.5], colors=["#E69F00", "#DDDDDD", "#56B4E9"])
+        colours = mpl.colors.ListedColormap(["#E69F00", "#DDDDDD", "#56B4E9"])
+        ax.pcolormesh(x, sd, sign, cmap=colours, vmin=-1.5, vmax=1.5, shading="nearest")
         lines = ax.contour(x, sd, chance, levels=[1e-9, 1e-4, 1e-2], colors="#000000", linestyles=":", linewidths=1.2)
         ax.clabel(lines, fmt=lambda level: f"P = {level:g}", fontsize=8)
         for name, colour in (("descent goes right", "#56B4E9"), ("goes left", "#E69F00"), ("sees nothing", "#DDDDDD")):

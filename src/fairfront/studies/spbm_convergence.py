@@ -297,7 +297,7 @@ def table_cases(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
     def middle(y: pd.Series) -> str:
         low, median, high = y.quantile([0.25, 0.5, 0.75])
-        return f"{median:.3f} ({low:.3f} to {high:.3f})"
+        return f"{median:.3f} ({low:.3f}, {high:.3f})"
 
     rows = []
     for name in _present(tables):
@@ -309,7 +309,7 @@ def table_cases(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
                 "in the theorem": "yes" if CASES[name].within else "no",
                 "x": middle(mine.x),
                 "λ": middle(mine.lam),
-                "p": middle(mine.p),
+                "p": f"{mine.p.median():.2f}",
                 "g": f"{mine.g.median():+.4f}",
                 "ends at x < 0": f"{int(mine.flat.sum())} of {len(mine)}",
             }
@@ -339,15 +339,14 @@ def table_breaks(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
         mine = tables["ends"][tables["ends"].case == name]
         rows.append(
             {
-                "1 - gamma falls like": f"k^-{CASES[name].power:g}" if CASES[name].power else "not at all",
+                "1 - γ": f"k^-{CASES[name].power:g}" if CASES[name].power else "not at all",
                 "summable": "yes" if CASES[name].within else "no",
-                "λ's path, last window / one before": last.lam_length / before.lam_length,
-                "the schedule's": last.schedule / before.schedule,
-                "range of λ, last window": last.lam_range,
-                "spread of the last λ": mine.lam.std(),
-                "range of L^emp, last window / one before": last.value_range / before.value_range,
-                "distance to critical points": last.distance,
-                "median g at the end": mine.g.median(),
+                "path of λ, quotient": last.lam_length / before.lam_length,
+                "schedule's own": last.schedule / before.schedule,
+                "range of λ": last.lam_range,
+                "spread of last λ": mine.lam.std(),
+                "range of L, quotient": last.value_range / before.value_range,
+                "last g": mine.g.median(),
             }
         )
     return pd.DataFrame(rows)
@@ -404,6 +403,7 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
         "conv_value_constant": ratio("constant", "value_range"),
         "conv_value_summable": ratio("summable", "value_range"),
         "conv_spread_summable": f"{by_case['summable'].lam.std():.2f}" if "summable" in by_case else "-",
+        "conv_spread_root": f"{by_case['root'].lam.std():.2f}" if "root" in by_case else "-",
         "conv_spread_constant": f"{by_case['constant'].lam.std():.2f}" if "constant" in by_case else "-",
         "conv_dead": f"{len(dead)} of {int((ends.case != 'flat start').sum())}",
         "conv_dead_cases": ", ".join(dead.case.unique()) or "none",
@@ -475,7 +475,7 @@ def figure_duals(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fig
             mine = duals[duals.case == name]
             _lines(axes[0, column], mine, "lam", color=PATH)
             _lines(axes[1, column], mine, "p", color=FRONT)
-            axes[0, column].set(title=name, ylim=(0, None))
+            axes[0, column].set(title=name, ylim=(0, max(1.75, 1.05 * mine.lam.max())))
             if name != "flat start":
                 axes[0, column].axhline(1.6, color="#000000", linestyle=":", linewidth=1.2)
             axes[1, column].set(xlabel="k + 1", ylim=(0, 1.05))
