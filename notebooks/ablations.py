@@ -128,7 +128,7 @@ present(study.table_agreement(tables))
 
 # %% [markdown]
 # The direction agrees in {glue:text}`agrees` comparisons; in {glue:text}`unknown` more the whole method itself has no feasible
-# entry, so that nothing is compared. In detail, with the ratio of the losses:
+# entry but the trivial solution, so that nothing is compared. In detail, with the ratio of the losses:
 #
 # - $\gamma = 0$: {glue:text}`gamma_ours`;
 # - $\kappa = 0$: {glue:text}`kappa_ours`;

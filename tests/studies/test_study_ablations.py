@@ -103,7 +103,17 @@ def test_infeasible_entries_are_no_better(parameters) -> None:
     assert one["our ratio"]["gamma"] == pytest.approx(0.386 / 0.359) and one.ours["alm"] == "unknown"
 
 
-def test_claims_are_judged_by_the_effects(tables, parameters) -> None:
+def test_an_equations_trivial_solution_is_no_reference(parameters) -> None:
+    collapsed = made(as_printed("E6"))
+    collapsed["runs"]["collapsed"] = True
+    effects = study.table_effects(collapsed)
+    assert set(effects.ours) == {"unknown"}
+    verdict = {m.claim: m for m in study.measure(collapsed, parameters)}["spbm-table5"]
+    assert verdict.verdict == "not testable" and "trivial" in verdict.reason
+
+
+def test_claims_are_judged_by_the_effects(monkeypatch, tables, parameters) -> None:
+    monkeypatch.setattr(gridruns, "setting", lambda experiment, sizes: experiment)  # rows that are not at hand
     claims = {f"spbm-table4-{name}" for name in ("gamma", "kappa", "mu", "rule")} | {"spbm-table5"}
     assert {m.claim for m in study.measure(tables, parameters)} == claims
     fair, equations = ("E1", "E2", "E3", "E4", "E5"), ("E6", "E7", "E8")

@@ -253,8 +253,8 @@ def table_effects(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     An ablation is compared with the whole method, the better of the two penalty rules by the rule of selection; the
     row "ALM rule" compares that rule with ADAPT. Columns: experiment, ablation (its name), paper's ratio (of losses),
     our ratio, paper, ours (`effect`; "infeasible" where the ablation has no feasible entry and the whole method has;
-    "unknown" where the whole method has none, nor one that violates as little as the paper's own), agrees (None where
-    ours is unknown).
+    "unknown" where the whole method has none, nor one that violates as little as the paper's own, or where its best
+    entry is the trivial solution of an equation for every seed), agrees (None where ours is unknown).
     """
     best = _best(tables)
     rows: list[dict[str, Any]] = []
@@ -269,7 +269,8 @@ def table_effects(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
             printed, allowed = min((PAPER[experiment][name][0], PAPER[experiment][name][2]) for name in against)
             loss, row = PAPER[experiment][ablation][0], mine.loc[ablation]
             ours = "unknown"
-            if reference.feasible or reference.violation <= allowed:
+            trivial = reference.collapsed == reference.seeds
+            if not trivial and (reference.feasible or reference.violation <= allowed):
                 good = row.feasible or row.violation <= max(allowed, reference.violation)
                 ours = effect(row.loss, reference.loss) if good else "infeasible"
             paper = effect(loss, printed)
@@ -330,11 +331,15 @@ def _judged(
     )
     known = mine[mine.agrees.notna()]
     if known.empty:
-        reason = "no feasible reference at this length" if covered else "no such experiment among those run"
+        reason = (
+            "the whole method has no feasible entry but the trivial solution"
+            if covered
+            else "no such experiment among those run"
+        )
         return Measurement(claim, words or "nothing", "not testable", "; ".join([reason, *lacks]), data or "none")
     unknown = sorted(set(mine.experiment[mine.agrees.isna()]))
     if unknown:
-        lacks.append(f"no feasible reference on {', '.join(unknown)}")
+        lacks.append(f"no feasible entry of the whole method on {', '.join(unknown)}")
     agrees = known.agrees.astype(bool)
     other = [f"{row.experiment} {LABELS[str(row.ablation)]}" for row in known[~agrees].itertuples()]
     if other:
