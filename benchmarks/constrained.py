@@ -70,7 +70,8 @@ def row(groups: int, ours: dict[str, Any], peers: dict[str, Any], wanted: str) -
         "ours_us": spbm,
         "ratio_stock_adam": spbm / ours["stock_adam"],
         "ratio_same_adam": spbm / ours["same_adam"],
-        **({"ratio_penalized_adam": spbm / ours["penalized_adam"]} if "penalized_adam" in ours else {}),
+        # Both through autograd and neither compiled.
+        **({"ratio_penalized_adam": ours["spbm"] / ours["penalized_adam"]} if "penalized_adam" in ours else {}),
         "unflat_us": unflat,
         "ratio_unflat_stock_adam": unflat / ours["stock_adam"],
         "ours": {name: us for name, us in ours.items() if isinstance(us, float)},

@@ -117,8 +117,9 @@ def test_recorded_ratios_are_those_of_the_records() -> None:
         figures = record["figures"]
         assert record["targets"] == judged(suite[record["name"]], figures)
         mine = peers[peers.m == figures["m"]].set_index("method")
-        assert mine.loc["ours, SPBM", "us a step"] == figures["ours_us"]
-        assert mine.loc["ours, SPBM"].iloc[2] == pytest.approx(figures["ratio_stock_adam"])
+        assert mine.loc["ours, SPBM compiled", "us a step"] == figures["ours_us"]
+        assert mine.loc["ours, SPBM compiled"].iloc[2] == pytest.approx(figures["ratio_stock_adam"])
+        assert mine.loc["ours, SPBM"].iloc[3] == pytest.approx(figures["ratio_penalized_adam"])
         for name, peer in figures["peers"].items():
             assert mine.loc[name, "us a step"] == peer["us"]
 
