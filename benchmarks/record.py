@@ -89,7 +89,7 @@ def main(command: Sequence[str] | None = None) -> int:
                 continue
             figures = json.loads(result.read_text("utf-8"))
         figures.pop("runs", None)
-        if "rows" in figures:  # of a benchmark that makes a table, a case is one row
+        if isinstance(figures.get("rows"), list):  # of a benchmark that makes a table, a case is one row
             (figures,) = figures["rows"]
         records[case["name"]] = {
             "name": case["name"],

@@ -14,15 +14,20 @@ from fairfront.bilevel import (
     Objective,
     Record,
     badr_gd,
+    badr_sgd,
     frank_wolfe,
     multi_start,
+    practical_steps,
     slsqp,
     trust_constr,
 )
+from fairfront.datasets.blocks import ParquetRows
 from fairfront.metrics import BoundMetric
 from fairfront.risks import GroupRisks
+from fairfront.runs.fresh import peak_mb
 from fairfront.runs.ledger import Measurement
 from fairfront.studies.profiles import cost_to_reach
+from fairfront.studies.strategies import metric_for
 
 __all__ = [
     "COSTS",
@@ -31,8 +36,10 @@ __all__ = [
     "StoppingRules",
     "gd_run",
     "judged",
+    "large_run",
     "multi_start_run",
     "rule",
+    "solve_file",
     "two_loop_runs",
 ]
 
@@ -43,6 +50,7 @@ READINGS: Mapping[str, tuple[str, ...]] = {
 """Who the paper's three are: SLSQP stops at a change of 1e-5, as it states, or of 1e-10, as in the authors' package."""
 COSTS: tuple[str, ...] = ("evaluations", "passes", "seconds")
 """Evaluations of phi and its gradient (a single-loop method has none); passes over all rows; wall time."""
+_SAMPLED_ROWS = 2_000  # as many for every sample, on which the steps of badr-sgd are found
 
 
 @dataclass(frozen=True)
@@ -172,6 +180,96 @@ def gd_run(risks: GroupRisks, metric: BoundMetric, steps: int) -> SolverRun:
 def _spent(solution: BilevelSolution, passes: int) -> dict[str, float]:
     evaluations = float(solution.lower_solves + solution.adjoint_solves)
     return {"evaluations": evaluations, "passes": float(passes), "seconds": solution.seconds}
+
+
+def large_run(
+    risks: GroupRisks, method: str, metric: str, variant: Any, steps: int, batch: int, seed: list[int]
+) -> dict[str, Any]:
+    """Return what one method does on many rows.
+
+    Parameters
+    ----------
+    risks : GroupRisks
+        The rows.
+    method : {"slsqp-tight", "badr-sgd"}
+        The two-loop method or the stochastic one, whose steps are found on a sample of 2,000 rows.
+    metric, variant : str
+        See :func:`fairfront.studies.strategies.metric_for`.
+    steps, batch : int
+        Most steps of badr-sgd, and its rows of each group in a mini-batch.
+    seed : list of int
+        Of its mini-batches.
+
+    Returns
+    -------
+    dict
+        start (phi at uniform weights; NaN for badr-sgd, which does not evaluate it), value (phi at the end), seconds,
+        read (rows that were read, each as often as it was), steps (or evaluations of phi and its gradient).
+    """
+    formula = metric_for(metric, variant=variant)
+    bound = formula.bind(risks.y, risks.groups, risks.n_groups)
+    before, begun = risks.source.passes, time.perf_counter()
+    if method != "badr-sgd":
+        solution = slsqp(risks, bound)
+        return {
+            "start": solution.history[0].value,
+            "value": solution.value,
+            "seconds": time.perf_counter() - begun,
+            "read": float((risks.source.passes - before) * risks.n_rows),
+            "steps": solution.lower_solves + solution.adjoint_solves,
+        }
+    sample = risks.sample(max(1, risks.n_rows // _SAMPLED_ROWS))
+    sizes = practical_steps(sample, formula.bind(sample.y, sample.groups, sample.n_groups))
+    read = float(sample.source.passes * sample.n_rows)
+    found = time.perf_counter() - begun
+    solution = badr_sgd(
+        risks, bound, steps=sizes, generator=np.random.default_rng(seed), batch=batch, max_iterations=steps
+    )
+    last = solution.history[-1]  # what comes after it is the exact value at the end, which no step needs
+    return {
+        "start": np.nan,
+        "value": solution.value,
+        "seconds": found + last.time,
+        "read": read + float((last.iteration + 1) * batch * risks.n_groups),
+        "steps": last.iteration,
+    }
+
+
+def solve_file(
+    path: str, way: str, metric: str, variant: str, l2: float, steps: int, batch: int
+) -> dict[str, float | int]:
+    """Solve the problem of a file's rows in this process and return the peaks of its memory.
+
+    Parameters
+    ----------
+    path : str
+        A file of :func:`fairfront.datasets.blocks.write_blocks`.
+    way : {"two-loop", "two-loop from disk", "badr-sgd"}
+        The method, with the rows in memory or read anew at every pass.
+    metric, variant, l2, steps, batch
+        As of `large_run`.
+
+    Returns
+    -------
+    dict
+        rows, features, rows_mb, imports_mb, loaded_mb, peak_mb (the features alone; peaks of resident
+        memory before and after loading, and at the end) and value.
+    """
+    imported = peak_mb()
+    source = ParquetRows(path)
+    risks = GroupRisks.from_source(source if way.endswith("disk") else source.sample(1), l2=l2)
+    loaded = peak_mb()
+    method = "badr-sgd" if way == "badr-sgd" else "slsqp-tight"
+    value = large_run(risks, method, metric, variant, steps, batch, [0])["value"]
+    return {
+        "rows": risks.n_rows,
+        "features": risks.n_features,
+        "rows_mb": 8e-6 * risks.n_rows * risks.n_features,
+        "imports_mb": imported,
+        "loaded_mb": loaded,
+        "peak_mb": peak_mb(),
+        "value": value,
+    }
 
 
 def rule(reading: str, ftol: float = 1e-5) -> str:
