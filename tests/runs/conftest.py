@@ -37,6 +37,7 @@ HOME = Path(os.environ["TOY_LOG"]).parent
 class Parameters(StudyParameters):
     task: tuple[str, ...] | None = field(default=None, metadata=meta(help="tasks"))
     shift: float = field(default=0.5, metadata=meta(help="what is added"))
+    label: str | int = field(default="", metadata=meta(help="a word, which may be empty or look like a number"))
 
 
 def datasets(parameters: Parameters) -> tuple[str, ...]:

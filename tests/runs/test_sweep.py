@@ -158,6 +158,12 @@ def test_parts_are_computed_once_and_the_whole_is_stored(scheduler: str, parted:
     assert (again.result.reused, again.counts.total()) == (True, 0)
 
 
+@pytest.mark.parametrize("label", ["", "none", "1", 1])
+def test_parameters_reach_a_worker_as_they_are(scheduler: str, parted: ModuleType, label: Any) -> None:
+    (swept,) = sweep([("parted", parted.Parameters(label=label))], scheduler=scheduler, progress=False)
+    assert swept.result is not None, swept.failures
+
+
 def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as ended:
         cli.main(["sweep", *arguments])

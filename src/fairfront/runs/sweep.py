@@ -21,7 +21,7 @@ from fairfront.runs import store
 from fairfront.runs.environment import environment
 from fairfront.runs.progress import Count, counted
 from fairfront.runs.store import Result
-from fairfront.studies.parameters import StudyParameters, parse, spelled, to_json
+from fairfront.studies.parameters import StudyParameters, spelled, to_json
 
 __all__ = ["Failure", "Sweep", "sweep"]
 
@@ -252,7 +252,7 @@ def _require_seen(part: _Part, address: str) -> None:
 def _work(study: str, values: dict[str, Any], folders: dict[str, str]) -> _Done:
     """Compute a part on a worker."""
     os.environ.update(folders)
-    return _attempt(study, parse(studies.get(study).Parameters, values), again=True)
+    return _attempt(study, studies.get(study).Parameters(**values), again=True)
 
 
 def _attempt(study: str, parameters: StudyParameters, *, again: bool = False) -> _Done:
