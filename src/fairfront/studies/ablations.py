@@ -416,5 +416,5 @@ def figure_ablations(tables: dict[str, pd.DataFrame], parameters: Parameters) ->
         for ax in axes.flat[max(0, len(names) - columns) : len(names)]:
             ax.set_xlabel("loss / whole method's")
         handles, labels = axes.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(3, columns + 1))
     return figure

@@ -500,16 +500,17 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
     parameters = parameters.resolved()
     shares, counts, phi = table_shares(tables), table_counts(tables), table_phi(tables)
     whole, lacking = _whole(tables, parameters)
+    seeds = f"{len(parameters.every_seed)} seed{'s' if len(parameters.every_seed) != 1 else ''}"
     words = {
         "setting": (
-            f"{_data(tables, parameters)}; {len(parameters.seeds or ())} seed(s); profile {parameters.profile}; "
+            f"{_data(tables, parameters)}; {seeds}; profile {parameters.profile}; "
             "variant: Algorithm 1, SSL-ALM with its quadratic penalty"
         ),
         "coverage": "the whole of the paper's grids" if whole else "; ".join(lacking),
         "absent": " ".join(parameters.absent) or "All of this profile's data are at hand.",
         "trained": f"{int(counts.trained.sum()):,}",
         "low": f"{LOW:g}",
-        "trivial": "; ".join(_trivial(tables)) or "not every feasible entry is the trivial solution",
+        "trivial": "; ".join(_trivial(tables)) or "none of them, or not all, the trivial solution",
         "phi_pairs": "; ".join(f"{row.experiment}: {row[7]} of {row.pairs}" for row in phi.itertuples(index=False)),
         "phi_selected": "; ".join(f"{row.experiment}: {row.better}" for row in phi.itertuples(index=False)),
     }
@@ -584,10 +585,13 @@ def figure_configurations(tables: dict[str, pd.DataFrame], parameters: Parameter
                     label=mark.label,
                 )
             ax.axhline(hypergrids.TOLERANCE, color="#555555", linestyle="--", linewidth=1, label="feasible below")
-            ax.set(title=experiment, xlabel="loss", yscale="symlog")
+            ax.set(title=experiment, xlabel="loss")
+            if (table.violation[table.experiment == experiment] > 20 * bound).any():
+                ax.set_yscale("symlog")
+            ax.margins(0.08)
             ax.locator_params(axis="x", nbins=4)
         for ax in axes[:, 0]:
             ax.set_ylabel("violation / bound")
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(3, columns + 1))
     return figure
