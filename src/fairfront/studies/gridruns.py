@@ -271,7 +271,7 @@ def setting(experiment: str, sizes: Sizes) -> str:
     """Return what an experiment was trained on and how long, in words."""
     if kind(experiment) == "fairness":
         steps = sizes.steps if experiment in _STACKED else sizes.single_steps
-        length = "the paper's steps" if steps is None else f"{steps:,} steps"
+        length = "40 epochs" if steps is None else f"{steps:,} steps"
         return f"{experiment} on {_rows(experiment, sizes).title}, {length}"
     from fairfront import pde
 
