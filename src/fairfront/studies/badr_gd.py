@@ -235,8 +235,8 @@ def _examine(
     least = exhaustive_search(risks, bound, resolution=101).value
 
     def add(claim: str, check: Check, start: str = "", decade: int = -1) -> None:
-        found = {"measured": check.measured, "bound": check.bound, "holds": check.holds, "cases": check.cases}
-        tables["checks"].append({"problem": problem.name, "start": start, "decade": decade, "claim": claim} | found)
+        where = {"problem": problem.name, "start": start, "decade": decade, "claim": claim}
+        tables["checks"].append(where | check.numbers())
 
     generator = np.random.default_rng(parameters.seed)
     add("badr-lemma-lip", theory.lipschitz_solution(risks, constants, generator, pairs=parameters.pairs))

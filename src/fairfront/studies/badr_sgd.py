@@ -96,8 +96,7 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
         checks = (*theory.bound_v(found), *theory.drifts(found), theory.product(found))
         claims = [claim for claim, count in CLAIMS.items() for _ in range(count)]
         for claim, check in zip(claims, checks, strict=True):
-            numbers = {"measured": check.measured, "bound": check.bound, "holds": check.holds, "cases": check.cases}
-            tables["checks"].append(where | {"claim": claim, "inequality": check.statement} | numbers)
+            tables["checks"].append(where | {"claim": claim, "inequality": check.statement} | check.numbers())
         psi = _lyapunov(problem, found, least)
         tables["floors"].append(where | _floors(found, least, psi))
         for t in sorted({int(t) for t in np.geomspace(1, parameters.steps, 60).round()}):

@@ -95,8 +95,8 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
     for loss, count, i in progress(kinds, "random convex problems", len(kinds)):
         generator = np.random.default_rng([parameters.seed, i, count])
         for check in _strict(_random(loss, count, generator), parameters.weights, generator):
-            found = {"measured": check.measured, "bound": check.bound, "holds": check.holds, "cases": check.cases}
-            checks.append({"loss": loss, "groups": count, "problem": i, "statement": check.statement} | found)
+            where = {"loss": loss, "groups": count, "problem": i, "statement": check.statement}
+            checks.append(where | check.numbers())
     flat = [row for i in range(parameters.problems) for row in _flat(i, parameters)]
     nonconvex = []
     for sharpness in parameters.sharpness:

@@ -35,3 +35,7 @@ class Check:
     def at_most(cls, statement: str, measured: float, bound: float, cases: int) -> Check:
         """Return the check of ``measured <= bound``."""
         return cls(statement, float(measured), float(bound), bool(measured <= bound), cases)
+
+    def numbers(self) -> dict[str, float]:
+        """Return what a table says of it beside the statement: measured, bound, holds and cases."""
+        return {"measured": self.measured, "bound": self.bound, "holds": self.holds, "cases": self.cases}
