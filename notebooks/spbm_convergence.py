@@ -82,10 +82,10 @@ for name, text in study.facts(tables, parameters).items():
 # \begin{aligned}
 # \bar y^k &\in -\partial_x \bar{\mathcal{L}}_{p^k}(x^k, \lambda^k) - \mu (x^k - s^k), \\
 # x^{k+1} &= x^k + \alpha^k \bar y^k, \qquad s^{k+1} = \delta s^k + (1 - \delta) x^{k+1}, \\
-# \lambda^{k+1} &= \operatorname{Proj}_{[0, \Lambda]^m} \bigl( \gamma^k \lambda^k
-#    + (1 - \gamma^k)\, \lambda^k \odot \varphi'(\bar g(x^k)/p^k) \bigr), \\
-# p^{k+1} &= \operatorname{Proj}_{[\ell_c, u_c]^m} \Bigl( p^k \odot \Bigl( \kappa^k
-#    + \frac{1 - \kappa^k}{\varphi'(\bar g(x^k)) + \varepsilon} \Bigr) \Bigr) .
+# \lambda^{k+1} &= \operatorname{Proj}_{[0, \Lambda]^m} \bigl( \gamma^k \lambda^k +
+#    (1 - \gamma^k)\, \lambda^k \odot \varphi'(\bar g(x^k)/p^k) \bigr), \\
+# p^{k+1} &= \operatorname{Proj}_{[\ell_c, u_c]^m} \Bigl( p^k \odot \Bigl( \kappa^k +
+#    \frac{1 - \kappa^k}{\varphi'(\bar g(x^k)) + \varepsilon} \Bigr) \Bigr) .
 # \end{aligned}
 # $$ (eq-spbm-convergence-algorithm)
 #

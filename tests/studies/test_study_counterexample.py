@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,6 +81,17 @@ def test_some_methods_alone_can_be_run(parameters) -> None:
     verdicts = {m.claim: m.verdict for m in study.measure(found, only)}
     assert verdicts["spbm-prop3"] == verdicts["spbm-fig11"] == "not testable"
     assert study.facts(found, only)["cex_runs"] == "0"
+
+
+def test_parts_at_full_join_to_what_all_methods_give(tables, parameters) -> None:
+    assert study.units(parameters) == (parameters,)
+    few = replace(parameters, methods=("ssw", "weight-decay"))
+    parts = study.units(replace(few, profile="full"))
+    assert [part.methods for part in parts] == [("ssw",), ("weight-decay",)] and study.units(parts[0]) == (parts[0],)
+    joined = study.join([study.run(part, quiet) for part in parts], few)
+    assert list(joined) == list(tables)
+    for name, frame in study.run(few, quiet).items():
+        pd.testing.assert_frame_equal(joined[name], frame, check_dtype=False)
 
 
 def test_costs_tell_still_runs_from_lost_ones(tables) -> None:

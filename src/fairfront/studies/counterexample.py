@@ -6,8 +6,8 @@ the flat side, each from a grid of starts with several seeds, with what it costs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -37,11 +37,13 @@ __all__ = [
     "figure_landscape",
     "figure_smoothing",
     "figure_weak",
+    "join",
     "measure",
     "run",
     "table_checks",
     "table_costs",
     "table_frozen",
+    "units",
 ]
 
 TITLE = "The counterexample: no subgradient method leaves the flat side, and what does"
@@ -91,6 +93,23 @@ class Parameters(StudyParameters):
 def datasets(parameters: Parameters) -> tuple[str, ...]:
     """Return the names of the data sets that the study reads: none, its samples are synthetic."""
     return ()
+
+
+def units(parameters: Parameters) -> tuple[Parameters, ...]:
+    """Return one part a method at the full sizes; below them the parts would be too small to be worth it."""
+    parameters = parameters.resolved()
+    if parameters.profile != "full":
+        return (parameters,)
+    return tuple(replace(parameters, methods=(name,)) for name in parameters.methods)
+
+
+def join(parts: Sequence[dict[str, pd.DataFrame]], parameters: Parameters) -> dict[str, pd.DataFrame]:
+    """Return the tables of all methods: what belongs to a method below each other, what does not from one part."""
+    whole = dict(parts[0])
+    for name in ("drift", "runs", "control", "paths"):
+        frames = [part[name] for part in parts if len(part[name])]
+        whole[name] = pd.concat(frames, ignore_index=True) if frames else parts[0][name]
+    return whole | {"checks": _checks(whole["drift"], parameters.resolved())}
 
 
 def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
