@@ -50,12 +50,13 @@ TARGETS: dict[str, dict[str, dict[str, float]]] = {
 }
 
 
-def one_by_one(experiment: str, seeds: tuple[int, ...], profile: str) -> Tables:
+def one_by_one(experiment: str, methods: tuple[str, ...], seeds: tuple[int, ...], profile: str) -> Tables:
     """Return the study's tables of one experiment."""
     from fairfront import runs
     from fairfront.studies import fairness_benchmark as study
 
-    return runs.compute(study, study.Parameters(profile=profile, experiment=(experiment,), seeds=seeds)).tables
+    chosen = study.Parameters(profile=profile, experiment=(experiment,), methods=methods, seeds=seeds)
+    return runs.compute(study, chosen).tables
 
 
 def stacked(experiment: str, seeds: tuple[int, ...], *, steps: int | None = None, epochs: int = 40) -> Tables:
@@ -146,6 +147,7 @@ def main(command: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--experiments", default="E3", help="comma list of E1 to E5")
     parser.add_argument("--seeds", default="0,1,2,3,4", help="comma list")
+    parser.add_argument("--methods", default="spbm,ssl-alm,ssw,adam", help="comma list")
     parser.add_argument("--profile", default="full", choices=("smoke", "quick", "full"))
     parser.add_argument("--stacked", action="store_true", help="train all seeds of a method at once; without SSw")
     parser.add_argument("--json", type=Path, default=RECORDS, metavar="FILE", help="where the records are kept")
@@ -158,13 +160,15 @@ def main(command: Sequence[str] | None = None) -> None:
     for name in chosen:
         print(f"{name} ...", flush=True)
         said = f"python -m benchmarks.fairness_runs --experiments {name} --seeds {arguments.seeds}"
+        if arguments.methods != parser.get_default("methods"):
+            said += f" --methods {arguments.methods}"
         try:
             seeds = tuple(int(seed) for seed in arguments.seeds.split(","))
             if arguments.stacked:
                 said += " --stacked"
                 tables = stacked(name, seeds)
             else:
-                tables = one_by_one(name, seeds, arguments.profile)
+                tables = one_by_one(name, tuple(arguments.methods.split(",")), seeds, arguments.profile)
             records[name] = recorded(name, seeds, tables, said)
         except (FairfrontError, ValueError) as error:
             raise SystemExit(f"error: {error}") from error
