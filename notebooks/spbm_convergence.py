@@ -198,12 +198,13 @@ print("largest difference between the package's steps and Algorithm 2's:", f"{st
 # and their Lipschitz constants on it, $S_1$ and $S_2$ the largest $\varphi'$ and $\varphi''$ on $[-G_{\max}/\ell_c, G_{\max}/\ell_c]$,
 # and $C = \max |\varphi' - 1|$ there:
 #
+# - (12) every mini-batch's Lagrangian is Lipschitz in $(x, \lambda, p)$ on $\mathcal{X}$ and the boxes;
 # - (13) $y^k = \mathbb{E}[\bar y^k \mid \mathcal{F}^k] \in \mathcal{D}_{p^k}(x^k, \lambda^k) - \mu (x^k - s^k)$,
 #   $\lVert \bar y^k \rVert \le C_y = S + 2 \mu R$, and $\mathcal{D}$ is conservative: its integral along a curve is the change of $-\mathcal{L}^{emp}$;
 # - (14, 15) the noise $\zeta^k = \bar y^k - y^k$ is a martingale difference with
 #   $\mathbb{E}[\lVert \zeta^k \rVert^2 \mid \mathcal{F}^k] \le 4 C_y^2$; (16) hence $\sum_k \alpha^k \zeta^k$ converges;
 # - (17) $\sum_k \lVert \lambda^{k+1} - \lambda^k \rVert \le \Lambda \sqrt m\, C \sum_k (1 - \gamma^k)$, and the same for $p$;
-# - (18) $e^{k+1} \le \delta e^k + \delta \lVert x^{k+1} - x^k \rVert$ for $e^k = \lVert x^k - s^k \rVert$;
+# - (18) $e^{k+1} \le \delta e^k + \delta \lVert x^{k+1} - x^k \rVert$ for $e^k = \lVert x^k - s^k \rVert$, so by Lemma 9 $e^k \to 0$;
 # - (19) $\mathcal{D}$ moves by at most $C_{\mathcal{X}} (\lVert \lambda - \lambda' \rVert + \lVert p - p' \rVert)$, where
 #   $C_{\mathcal{X}} = \sqrt m\, L_g \max \{ S_1, \Lambda S_2 G_{\max}/\ell_c^2 \}$;
 # - (20) so $\operatorname{dist}(y^k, \mathcal{D}_{\hat p}(x^k, \hat\lambda)) \le

@@ -152,6 +152,7 @@ def test_every_statement_holds_on_both_problems(path: theory.Path, kink: theory.
             theory.recursion(mine),
             theory.lemma_10(mine),
             theory.lemma_11(bounds, mine),
+            theory.lemma_12(mine, bounds, generator),
             theory.lemma_13_mean(mine),
             theory.lemma_13_bounded(mine, bounds),
             theory.lemma_13_conservative(mine, generator),
@@ -160,6 +161,7 @@ def test_every_statement_holds_on_both_problems(path: theory.Path, kink: theory.
             theory.lemma_16(mine),
             theory.lemma_17(mine, bounds),
             theory.lemma_18(mine),
+            theory.lemma_18_limit(mine, bounds),
             theory.lemma_19(mine, bounds, generator),
             theory.lemma_20(mine, bounds),
             theory.lemma_21(mine),
@@ -190,6 +192,9 @@ def test_checks_notice_what_they_are_for(path: theory.Path) -> None:
     assert not theory.lemma_15(tilted).holds and not theory.lemma_16(tilted).holds
     small = dataclasses.replace(bounds, direction=1e-3, field=1e-3)
     assert not theory.lemma_13_bounded(path, small).holds and not theory.lemma_14(path, small).holds
+    tiny = dataclasses.replace(small, lagrangian=1e-3, g_max=1e-3)
+    assert not theory.lemma_12(path, tiny, np.random.default_rng(0)).holds
+    assert not theory.lemma_18_limit(path, small).holds
     assert not theory.lemma_19(path, small, np.random.default_rng(0)).holds
 
 

@@ -107,6 +107,7 @@ LEMMAS: dict[str, str] = {
     "recursion": "Algorithm 2 itself",
     "lemma-10": "Lemma 10, boxes and series",
     "lemma-11": "Lemma 11, phi",
+    "lemma-12": "Lemma 12, Lagrangians Lipschitz",
     "lemma-13-mean": "Lemma 13, mean direction",
     "lemma-13-bounded": "Lemma 13, bounded directions",
     "lemma-13-conservative": "Lemma 13, conservative field",
@@ -115,6 +116,7 @@ LEMMAS: dict[str, str] = {
     "lemma-16": "Lemma 16, sum of alpha zeta",
     "lemma-17": "Lemma 17, paths of the duals",
     "lemma-18": "Lemma 18, recursion of |x - s|",
+    "lemma-18-limit": "Lemmas 9 and 18, |x - s|",
     "lemma-19": "Lemma 19, field against duals",
     "lemma-20": "Lemma 20, limiting field",
     "lemma-21": "Lemma 21, Cesaro averages",
@@ -238,6 +240,7 @@ def _checks(path: theory.Path, seed: int, name: str) -> dict[str, Check]:
         "recursion": theory.recursion(path),
         "lemma-10": theory.lemma_10(path),
         "lemma-11": theory.lemma_11(bounds, path),
+        "lemma-12": theory.lemma_12(path, bounds, generator),
         "lemma-13-mean": theory.lemma_13_mean(path),
         "lemma-13-bounded": theory.lemma_13_bounded(path, bounds),
         "lemma-13-conservative": theory.lemma_13_conservative(path, generator),
@@ -246,6 +249,7 @@ def _checks(path: theory.Path, seed: int, name: str) -> dict[str, Check]:
         "lemma-16": theory.lemma_16(path),
         "lemma-17": theory.lemma_17(path, bounds),
         "lemma-18": theory.lemma_18(path),
+        "lemma-18-limit": theory.lemma_18_limit(path, bounds),
         "lemma-19": theory.lemma_19(path, bounds, generator),
         "lemma-20": theory.lemma_20(path, bounds),
         "lemma-21": theory.lemma_21(path),
@@ -421,9 +425,9 @@ def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Me
 
 _BASIS = {
     "spbm-thm3-1": ("lemma-10", "lemma-17"),
-    "spbm-thm3-2": ("lemma-18",),
+    "spbm-thm3-2": ("lemma-18", "lemma-18-limit"),
     "spbm-thm3-3": ("lemma-16", "lemma-22", "lemma-24"),
-    "spbm-thm3-4": ("lemma-13-mean", "lemma-19", "lemma-20", "lemma-21", "lemma-23"),
+    "spbm-thm3-4": ("lemma-12", "lemma-13-mean", "lemma-19", "lemma-20", "lemma-21", "lemma-23"),
 }
 _QUANTITY = {
     "spbm-thm3-1": "length of the paths of lambda and p, last dyadic window over the third before it",
@@ -574,7 +578,7 @@ def figure_lemmas(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fi
     markers = ("o", "s", "^", "v", "D", "P", "X", "*", "<")
     names = _present(tables)
     with style():
-        figure, axes = panels(1, 1, width=7.4, height=3.4)
+        figure, axes = panels(1, 1, width=7.4, height=3.9)
         ax = axes[0, 0]
         for name, marker in zip(names, markers, strict=True):
             mine = checks[(checks.case == name) & checks.statement.isin(rows)]

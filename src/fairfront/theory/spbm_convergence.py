@@ -40,6 +40,7 @@ __all__ = [
     "follow",
     "lemma_10",
     "lemma_11",
+    "lemma_12",
     "lemma_13_bounded",
     "lemma_13_conservative",
     "lemma_13_mean",
@@ -48,6 +49,7 @@ __all__ = [
     "lemma_16",
     "lemma_17",
     "lemma_18",
+    "lemma_18_limit",
     "lemma_19",
     "lemma_20",
     "lemma_21",
@@ -480,6 +482,33 @@ def lemma_11(bounds: Bounds, path: Path, *, points: int = 2001) -> Check:
     return Check.at_most("phi increases and is convex", worst, 0.0, 2 * points)
 
 
+def lemma_12(path: Path, bounds: Bounds, generator: np.random.Generator, *, pairs: int = 2000) -> Check:
+    """Check that every mini-batch's Lagrangian is Lipschitz in (x, lambda, p) together, on X and the boxes.
+
+    The constant has the parts S for x, sqrt(m) max p |phi(g/p)| for lambda and sqrt(m) Lambda max |phi(t) - t phi'(t)|
+    for p.  Measured is the largest ratio of left to right; half of the pairs are close together.
+    """
+    reach, m = _ROOT2 * (bounds.radius + 1.0), path.problem.m
+    near = (np.arange(pairs) % 2 == 0)[:, None]
+
+    def draw(box: tuple[float, float], columns: int) -> tuple[Array, Array]:
+        one, other = generator.uniform(*box, (2, pairs, columns))
+        return one, np.where(near, one + 1e-3 * (other - one), other)
+
+    (x, x_other), lam, p = draw((-reach, reach), 1), draw(path.lambda_box, m), draw(path.penalty_box, m)
+    values = [path.problem.lagrangian(z[:, 0], lam[i], p[i], path.batches)[0] for i, z in enumerate((x, x_other))]
+    t = np.linspace(-1.0, 1.0, 2001) * bounds.g_max / path.penalty_box[0]
+    # p phi(g/p) is largest in size at an end of g's range and of p's box.
+    ends = [q * barrier(np.array([-1.0, 1.0]) * bounds.g_max / q) for q in path.penalty_box]
+    by_lam = math.sqrt(m) * max(float(np.abs(end).max()) for end in ends)
+    by_p = math.sqrt(m) * path.lambda_box[1] * float(np.abs(barrier(t) - t * barrier(t, order=1)).max())
+    constant = math.sqrt(bounds.lagrangian**2 + by_lam**2 + by_p**2)
+    # |x - x'| in (w, b) is at least that of the preactivations over sqrt(2).
+    apart = np.sqrt((x - x_other)[:, 0] ** 2 / 2 + _norms(lam[0] - lam[1]) ** 2 + _norms(p[0] - p[1]) ** 2)
+    ratio = np.abs(values[0] - values[1]).max(-1) / (constant * apart)
+    return Check.at_most("Lagrangians are Lipschitz in x, lambda and p", ratio.max(), 1.0, pairs)
+
+
 def lemma_13_mean(path: Path) -> Check:
     """Check that the mean direction is in the field: y^k + mu (x - s) is minus the mean over all mini-batches.
 
@@ -584,6 +613,18 @@ def lemma_18(path: Path) -> Check:
     moved = _norms(np.diff(path.theta, axis=0))
     excess = path.gap[1:] - path.delta * path.gap[:-1] - path.delta * moved
     return Check.at_most("recursion of |x - s|", excess.max(), 1e-12, excess.size)
+
+
+def lemma_18_limit(path: Path, bounds: Bounds) -> Check:
+    """Check e^k <= delta C_y sum_i delta^(k-1-i) alpha^i, which Lemma 9 sends to 0; measured: largest left over right.
+
+    It is what the recursion gives with |x^(k+1) - x^k| <= alpha^k C_y, and e^0 = 0.
+    """
+    right = np.zeros(path.steps + 1)
+    for k, alpha in enumerate(path.alpha[:, 0]):
+        right[k + 1] = path.delta * (right[k] + alpha * bounds.direction)
+    ratio = path.gap[1:].max(1) / right[1:]
+    return Check.at_most("|x - s| is below a sequence that vanishes", ratio.max(), 1.0, path.gap.size)
 
 
 def lemma_19(path: Path, bounds: Bounds, generator: np.random.Generator, *, pairs: int = 2000) -> Check:
