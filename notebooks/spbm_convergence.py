@@ -226,7 +226,7 @@ glue("figure_lemmas", study.figure_lemmas(tables, parameters), display=False)
 # %% [markdown]
 # ```{glue:figure} figure_lemmas
 # :name: fig-spbm-convergence-lemmas
-# :alt: One row a lemma and one marker a case, on a logarithmic axis of left side over right side. Lemma 14 lies near ten to the minus nine, Lemma 13 near ten to the minus four, Lemma 17 near ten to the minus three, Lemmas 16, 19 and 21 near 1.
+# :alt: One row a lemma and one marker a case, on a logarithmic axis of left side over right side. Lemma 14 lies near ten to the minus nine, Lemma 13 near ten to the minus four, Lemma 17 near ten to the minus three, Lemmas 12, 16, 19 and 21 near 1.
 #
 # How tight the inequalities are. Filled: within the theorem. Data: {glue:text}`conv_setting`.
 # ```
