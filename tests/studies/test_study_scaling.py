@@ -88,6 +88,9 @@ def test_shares_and_means_are_those_of_the_runs(tables) -> None:
     solved = costs[np.isfinite(costs)]
     assert row.runs == 2 and row.success == len(solved) / 2
     assert row["mean"] == pytest.approx(solved.mean()) if len(solved) else np.isnan(row["mean"])
+    passes = study.table_groups(tables).query("groups == 5 and solver == 'frank-wolfe'").iloc[0]
+    cell = study.table_success(tables).set_index("groups").loc[5, "Frank-Wolfe"]
+    assert cell == (f"{passes.success:.0%} ({passes['mean']:.0f})" if passes.success else "0%")
 
 
 def test_sizes_that_a_data_set_lacks_are_left_out(tables) -> None:

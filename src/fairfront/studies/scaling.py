@@ -65,6 +65,7 @@ __all__ = [
     "table_memory",
     "table_peer",
     "table_rows",
+    "table_success",
     "units",
 ]
 
@@ -349,11 +350,23 @@ def table_groups(tables: Mapping[str, pd.DataFrame], cost: str = "passes") -> pd
     return pd.DataFrame(rows).sort_values(["groups", "solver"], ignore_index=True)
 
 
+def table_success(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return, by number of groups, each solver's share of successful runs and in brackets the mean passes of these."""
+    table = table_groups(tables)
+    cells = table.assign(
+        cell=[f"{share:.0%} ({mean:.0f})" if share else "0%" for share, mean in zip(table.success, table["mean"])],
+        solver=[OUTER_SOLVERS[name].label for name in table.solver],
+    )
+    wide = cells.pivot_table(index="groups", columns="solver", values="cell", aggfunc="first")
+    return wide[[OUTER_SOLVERS[name].label for name in SOLVERS]].rename_axis(columns=None).reset_index()
+
+
 def table_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the means over the draws: a row per population, size and method."""
     columns = ["seconds", "read", "steps", "value"]
     keys = ["population", "rows", "method"]
-    return tables["rows"].groupby(keys, sort=False)[columns].mean().reset_index()
+    means = tables["rows"].groupby(keys, sort=False)[columns].mean().reset_index()
+    return means.assign(**{name: means[name].round().astype(np.int64) for name in ("read", "steps")})
 
 
 def table_memory(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -487,6 +500,7 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
         "memory_disk": f"{big.peak_mb['two-loop from disk']:.0f}",
         "peer_rows": f"{int(pairs.rows):,}",
         "peer_peak": f"{pairs['badr 0.1.2, MB']:,.0f}",
+        "peer_factor": f"{_PAPER_MB / pairs['badr 0.1.2, MB']:.0f}",
         "peer_pairs": f"{pairs['pairs of rows, MB']:,.0f}",
         "peer_dates": ", ".join(sorted({record["date"] for record in benchmark_records("memory")})),
     }
