@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from fairfront.errors import ArgumentError
+from fairfront.runs import store
 from fairfront.runs.progress import quiet
 from fairfront.studies import ablations as study
 from fairfront.studies import gridruns, hypergrids
@@ -164,7 +165,8 @@ def test_bad_parameters_are_refused_by_name(assignments: dict[str, str], name: s
 
 def test_a_source_can_be_asked_for() -> None:
     few = study.Parameters(profile="smoke", experiment=("E4",), source=("digits",), ablation=("mu",))
-    assert study.datasets(few) == ("digits",)
+    assert study.datasets(few) == () and few.resolved().source == ("digits",)  # images are no table
+    assert store.address(study, few) != store.address(study, dataclasses.replace(few, experiment=("E2",), source=None))
     runs = study.run(dataclasses.replace(few, rows=400), quiet)["runs"]
     assert len(runs) == 1 and np.isfinite(runs.loss).all()
 

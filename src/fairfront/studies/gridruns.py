@@ -187,13 +187,21 @@ class GridParameters(StudyParameters):
         return ("network",)
 
     def resolved(self) -> Self:
-        """Return the same with the profile's sizes; of the profile's experiments those whose data are at hand."""
+        """Return the same with the profile's sizes and the sources that are read.
+
+        Of the profile's experiments those are taken whose data are at hand.
+
+        Raises
+        ------
+        DataError
+            When the data of an experiment that was asked for are absent; the message says how to fetch them.
+        """
         filled = super().resolved()
-        if self.experiment is None and filled.experiment is not None:
-            filled = dataclasses.replace(
-                filled, experiment=tuple(e for e in filled.experiment if not missing(e, filled.source or ()))
-            )
-        return filled
+        wanted, chosen = filled.source or (), filled.experiment or ()
+        if self.experiment is None:
+            chosen = tuple(experiment for experiment in chosen if not missing(experiment, wanted))
+        read = [_source(experiment, wanted) for experiment in chosen if kind(experiment) == "fairness"]
+        return dataclasses.replace(filled, experiment=chosen, source=tuple(dict.fromkeys(read)) or None)
 
     @property
     def absent(self) -> tuple[str, ...]:
@@ -250,21 +258,14 @@ def chunks(parameters: _P, dimension: str, size: Callable[[str, str], int]) -> t
             for first in range(filled.first, end, filled.chunk):
                 change: dict[str, Any] = {"experiment": (experiment,), dimension: (value,)}
                 last = min(first + filled.chunk, end)
-                parts.append(dataclasses.replace(filled, first=first, last=last, **change))
+                parts.append(dataclasses.replace(filled, first=first, last=last, **change).resolved())
     return tuple(parts) if len(parts) > 1 else (filled,)
 
 
 def data_names(parameters: GridParameters) -> tuple[str, ...]:
-    """Return the names of the data sets that a study of grids reads.
-
-    Raises
-    ------
-    DataError
-        When one that was asked for is absent; the message says how to fetch it.
-    """
-    filled = parameters.resolved()
-    chosen = [e for e in filled.experiment or () if kind(e) == "fairness"]
-    return tuple(dict.fromkeys(experiments.SOURCES[_source(e, filled.source or ())].data for e in chosen))
+    """Return the names of the tables that a study of grids reads; images are named by its parameter ``source``."""
+    sources = [experiments.SOURCES[name] for name in parameters.resolved().source or ()]
+    return tuple(source.data for source in sources if source.is_table)
 
 
 def setting(experiment: str, sizes: Sizes) -> str:
