@@ -292,11 +292,11 @@ def test_book_passes_on_what_it_is_told(
 
     monkeypatch.setattr(book, "build", build)
     assert fairfront("book") == (0, f"{folders / 'html' / 'index.html'}\n", "")
-    own = ["--chapter", "toy", "-p", "task=a,b", "-p", "seed=1", "--not-strict", "--out", "mine"]
+    own = ["--chapter", "toy", "-p", "task=a,b", "-p", "seed=1", "--not-strict", "--out", "mine", "--workers", "3"]
     fairfront("book", "--profile", "smoke", *own)
     assert told == [
-        ("quick", None, {}, {"strict": True, "out": None}),
-        ("smoke", "toy", {"task": "a,b", "seed": "1"}, {"strict": False, "out": Path("mine")}),
+        ("quick", None, {}, {"strict": True, "out": None, "workers": None}),
+        ("smoke", "toy", {"task": "a,b", "seed": "1"}, {"strict": False, "out": Path("mine"), "workers": 3}),
     ]
 
 

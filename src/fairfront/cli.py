@@ -212,7 +212,8 @@ def book_(
     from fairfront.runs import book
 
     values = _assignments(parameter)
-    built = book.build(profile or "quick", chapter, values, strict=strict, out=out, workers=workers)
+    profile = "quick" if profile is None else profile
+    built = book.build(profile, chapter, values, strict=strict, out=out, workers=workers)
     print(built / "index.html")
 
 
