@@ -21,6 +21,7 @@ def parameters() -> study.Parameters:
         partition=("acs2012-income:gender",),
         training="acs2012-income:gender+race",
         points=5,
+        floors=(0.3, 0.03),
         steps=600,
     )
 

@@ -64,12 +64,11 @@ ROWS = {"some batches violate": (-0.5, 0.3, 0.1), "no batch violates": (-0.5, -0
 class Parameters(StudyParameters):
     """What the study can be told; ``fairfront describe minibatch_bias`` shows the same in a table."""
 
-    partition: tuple[str, ...] = field(
-        default=("adult:gender", "acs2012-income:gender"),
-        metadata=meta(help="DATA:ATTRIBUTE with two groups: the rows of the exact constraint"),
+    partition: tuple[str, ...] | None = field(
+        default=None, metadata=meta(help="DATA:ATTRIBUTE with two groups: the rows of the exact constraint")
     )
-    training: str = field(
-        default="adult:gender+race", metadata=meta(help="DATA:ATTRIBUTE+ATTRIBUTE of the networks, merged to 6 groups")
+    training: str | None = field(
+        default=None, metadata=meta(help="DATA:ATTRIBUTE+ATTRIBUTE of the networks, merged to 6 groups")
     )
     epsilon: float = field(default=0.05, metadata=meta(help="bound of the gap in positive rates", low=0.0, high=0.5))
     l2: float = field(default=1e-3, metadata=meta(help="penalty of the scores' logistic model", low=1e-6, high=10.0))
@@ -99,15 +98,23 @@ class Parameters(StudyParameters):
     def __post_init__(self) -> None:
         """Check what no single field can."""
         super().__post_init__()
-        for name, words in (*(("partition", words) for words in self.partition), ("training", self.training)):
+        named = [("partition", words) for words in self.partition or ()]
+        named += [("training", self.training)] if self.training else []
+        for name, words in named:
             if info(Instance.parse(words).data).task != "classification":
                 raise ArgumentError(name, f"{words} is no classification task", "another data set")
+
+    def instances(self) -> tuple[tuple[str, ...], Instance]:
+        """Return the partitions of the exact constraint, and the instance of the networks."""
+        filled = self.resolved()
+        assert filled.partition is not None and filled.training is not None
+        return filled.partition, Instance.parse(filled.training, groups=6)
 
 
 def datasets(parameters: Parameters) -> tuple[str, ...]:
     """Return the names of the data sets that the study reads."""
-    words = (*parameters.partition, parameters.training)
-    return tuple(dict.fromkeys(Instance.parse(word).data for word in words))
+    partition, training = parameters.instances()
+    return tuple(dict.fromkeys([*(Instance.parse(words).data for words in partition), training.data]))
 
 
 def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
@@ -147,7 +154,7 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
             row = {"claim": claim, "population": population, "statement": check.statement, "measured": check.measured}
             statements.append(row | {"bound": check.bound, "holds": check.holds, "cases": check.cases})
 
-    scored = {words: _scored(words, parameters) for words in parameters.partition}
+    scored = {words: _scored(words, parameters) for words in parameters.instances()[0]}
     cases = {
         "synthetic": list(progress(_synthetic(parameters, generator), "batches of synthetic rows")),
         "real rows, few": list(_few_rows(scored, parameters, generator)),
@@ -421,7 +428,7 @@ def _training(parameters: Parameters, progress: ProgressFunction) -> Iterator[pd
 
     assert parameters.epochs is not None and parameters.epoch_batches is not None and parameters.seeds is not None
     torch.set_num_threads(1)
-    data = Instance.parse(parameters.training, groups=6).load(0.0)
+    data = parameters.instances()[1].load(0.0)
     X, y, groups = data.rows("all")
     rows = Rows.of(X[:, 1:], y, groups)
     spbm = SPBMParameters(gamma=0.9, kappa=0.9, mu=2.0, lambda_init=0.1)
@@ -456,7 +463,7 @@ def _objectives(parameters: Parameters) -> Iterator[dict[str, Any]]:
 
     from fairfront.constrained import GroupSampler
 
-    data = Instance.parse(parameters.training, groups=6).load(0.0)
+    data = parameters.instances()[1].load(0.0)
     risks = GroupRisks.from_data(data, l2=parameters.l2)
     sampler = GroupSampler(data.groups, BATCH, generator=torch.Generator().manual_seed(0))
     shares = erm_weights(risks.group_sizes)
@@ -548,8 +555,8 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
     """Return the numbers that the chapter's prose and captions quote, as words, by name."""
     parameters = parameters.resolved()
     statements, cases, boundaries = tables["statements"], tables["cases"], tables["boundaries"]
-    titles = "; ".join(Instance.parse(words).title for words in parameters.partition)
-    first = boundaries[boundaries.data == parameters.partition[0]]
+    titles = "; ".join(Instance.parse(words).title for words in parameters.instances()[0])
+    first = boundaries[boundaries.data == parameters.instances()[0][0]]
     original = first[first.pairs == 0].iloc[0]
     few = first[(first.pairs == first[first.pairs > 0].pairs.min())].set_index("penalty")
     held_at = first[first.penalty == 0.1].set_index("pairs")
@@ -563,7 +570,7 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
     }
     objectives = tables["objectives"].set_index("objective")
     sampling = tables["sampling"]
-    on_data = sampling[sampling.subject == parameters.partition[0]].iloc[0]
+    on_data = sampling[sampling.subject == parameters.instances()[0][0]].iloc[0]
     profile = f"profile {parameters.profile}"
     return {
         "setting": (
@@ -584,7 +591,7 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
             f"{profile}; variant: QL, p constant, gamma {parameters.gamma:g}, plain gradient steps"
         ),
         "setting_training": (
-            f"{Instance.parse(parameters.training, groups=6).title}, all rows, network 64-16, positive rates within "
+            f"{parameters.instances()[1].title}, all rows, network 64-16, positive rates within "
             f"0.1, {parameters.seeds} seed{'s' if parameters.seeds != 1 else ''}; {profile}; variant: QL, ADAPT, "
             f"gamma 0.9, kappa 0.9, mu 2"
         ),
@@ -635,14 +642,14 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
 def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Measurement, ...]:
     """Return what the tables say of the paper's claims."""
     parameters = parameters.resolved()
-    titles = "; ".join(Instance.parse(words).title for words in parameters.partition)
+    titles = "; ".join(Instance.parse(words).title for words in parameters.instances()[0])
     data = f"synthetic populations; {titles}: few rows and all rows, every batch"
     return (
         _theorem(tables, "spbm-prop1", data),
         _theorem(tables, "spbm-prop2", data),
         _limits(tables, data),
         _tradeoff(tables, data),
-        _note7(tables, f"small populations; {titles}; {Instance.parse(parameters.training, groups=6).title}"),
+        _note7(tables, f"small populations; {titles}; {parameters.instances()[1].title}"),
     )
 
 
@@ -772,7 +779,7 @@ def figure_gap(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figur
 def figure_limits(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figure:
     """Draw the gap against B and against p, with its bounds."""
     limits = tables["limits"][tables["limits"].phi == "ql"]
-    words = parameters.partition[0]
+    words = parameters.instances()[0][0]
     growing = limits[(limits.population == "growing") & (limits.subject == words)]
     falling = limits[limits.population == "falling"]
     shades = {1.0: "#56B4E9", 0.1: FRONT, 0.03: PATH}
@@ -803,7 +810,7 @@ def figure_limits(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Fi
 
 def figure_boundaries(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figure:
     """Draw, against p, the true constraint and the loss at the transformed bound, a line for each batch."""
-    boundaries = tables["boundaries"][tables["boundaries"].data == parameters.partition[0]]
+    boundaries = tables["boundaries"][tables["boundaries"].data == parameters.instances()[0][0]]
     original = boundaries[boundaries.pairs == 0].iloc[0]
     sizes = sorted(boundaries[boundaries.pairs > 0].pairs.unique())
     import matplotlib as mpl
