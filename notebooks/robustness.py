@@ -99,8 +99,9 @@ present(study.table_grids())
 # :label: prop-robustness-dropped
 #
 # Let a method have $n$ entries, $m \ge 1$ of them feasible, and let $F(\tau)$ be its profile among all entries, $D(\tau)$ the one
-# among the feasible. Then $F = \tfrac{m}{n} D \le D$, and $D(\tau) \to 1$ whatever $m$ is. For two methods with feasible shares
-# $a$ and $b$, the order of $D_1(\tau) > D_2(\tau)$ is reversed in $F$ if and only if $D_1(\tau) / D_2(\tau) < b / a$.
+# among the feasible. Then $F = \tfrac{m}{n} D \le D$, and $D(\tau) \to 1$ as $\tau$ grows, whatever $m$ is. For two methods
+# with feasible shares $a$ and $b$, the order $D_1(\tau) > D_2(\tau) > 0$ is reversed in $F$ if and only if
+# $D_1(\tau) / D_2(\tau) < b / a$.
 # ````
 #
 # ````{prf:proof}
