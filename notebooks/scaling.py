@@ -45,6 +45,7 @@ row_l2 = 0.1
 sgd_steps = None
 batch = 64
 memory_rows = None
+memory_ways = None
 
 # %% tags=["hide-input"]
 from myst_nb import glue
@@ -74,6 +75,7 @@ parameters = study.Parameters(
     sgd_steps=sgd_steps,
     batch=batch,
     memory_rows=memory_rows,
+    memory_ways=memory_ways,
 )
 result = runs.compute(study, parameters)
 tables = result.tables

@@ -32,6 +32,7 @@ def parameters() -> study.Parameters:
         population=("acs2012-employment:gender", "synthetic-acs-employment:gender"),
         rows=(400, 1200, 9_000),
         memory_rows=(1200,),
+        memory_ways=study.WAYS,
         sgd_steps=60,
     )
 
@@ -250,6 +251,7 @@ def test_prose_quotes_the_tables(tables, parameters) -> None:
         ({"rows": "100"}, "rows"),
         ({"share": "0"}, "share"),
         ({"batch": "0"}, "batch"),
+        ({"memory_ways": "two-loop from disc"}, "two-loop from disk"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(assignments: dict[str, str], name: str) -> None:

@@ -53,6 +53,7 @@ __all__ = [
     "ALONE",
     "SOLVERS",
     "TITLE",
+    "WAYS",
     "Parameters",
     "datasets",
     "facts",
@@ -75,6 +76,8 @@ ALONE = True
 SOLVERS: tuple[str, ...] = ("slsqp", "slsqp-tight", "trust-constr", "frank-wolfe")
 METHODS: tuple[str, ...] = ("slsqp-tight", "badr-sgd")
 """Of Figure 5: the two-loop method and the stochastic one."""
+WAYS: tuple[str, ...] = ("two-loop", "two-loop from disk", "badr-sgd")
+"""How the rows are held when memory is measured, and by which method."""
 _SYNTHETIC = "synthetic-"
 _PAPER_ROWS, _PAPER_MB, _PUBLISHED_ROWS = 25_000, 32_000.0, 150_000
 _SUBSAMPLES = 7
@@ -127,6 +130,12 @@ class Parameters(StudyParameters):
     batch: int = field(default=64, metadata=meta(help="rows of each group in a mini-batch", low=1))
     memory_rows: tuple[int, ...] | None = field(
         default=None, metadata=meta(help="sample sizes at which memory is measured", low=200)
+    )
+    memory_ways: tuple[str, ...] | None = field(
+        default=None,
+        metadata=meta(
+            help="methods of which memory is measured, the two-loop one both ways", choices=WAYS, distinct=True
+        ),
     )
 
     def __post_init__(self) -> None:
@@ -257,13 +266,14 @@ def _drawn(groups: NDArray[np.int64], share: float, seed: list[int]) -> NDArray[
 def _sized(words: str, rows: int, parameters: Parameters, tables: dict[str, list[dict[str, Any]]]) -> None:
     """Add what both methods do on samples of one size, and their memory where it is asked for."""
     assert parameters.row_draws is not None and parameters.memory_rows is not None and parameters.sgd_steps is not None
+    assert parameters.memory_ways is not None
     for draw in range(parameters.row_draws):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.parquet"
             if not _written(words, rows, [parameters.seed, draw], path):
                 return
             if draw == 0 and rows in parameters.memory_rows:
-                for way in ("two-loop", "two-loop from disk", "badr-sgd"):
+                for way in parameters.memory_ways:
                     found = in_fresh_process(
                         solve_file,
                         str(path),
@@ -644,6 +654,9 @@ def _row_verdicts(tables: Mapping[str, pd.DataFrame], parameters: Parameters) ->
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
+_DRAWN = dict(zip(WAYS, (("#E69F00", "v"), ("#0072B2", "s"), ("#7F7F7F", "*")), strict=True))
+
+
 def figure_groups(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figure:
     """Draw the paper's Figure 4: the cost of the successful runs (mean, quartiles) and their share, against groups."""
     with style():
@@ -691,9 +704,9 @@ def figure_rows(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figu
             ax.set(xlabel="rows", ylabel=words)
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=2, fontsize=8)
         ax = axes[0, 2]
-        for way, population in itertools.product(_WAYS, memory.population.unique()):
+        for way, population in itertools.product(memory.way.unique(), memory.population.unique()):
             mine = memory[(memory.way == way) & (memory.population == population)].sort_values("rows")
-            colour, marker = _WAYS[way]
+            colour, marker = _DRAWN[str(way)]
             made = str(population).startswith(_SYNTHETIC)
             line, label = ("--", "_synthetic") if made else ("-", way)
             ax.loglog(mine.rows, mine.peak_mb, color=colour, marker=marker, linestyle=line, label=label, ms=5)
@@ -704,10 +717,3 @@ def figure_rows(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Figu
         ax.set(xlabel="rows", ylabel="peak memory, MB", ylim=(50, 1e5))
         figure.legend(*ax.get_legend_handles_labels(), loc="outside lower right", ncols=2, fontsize=8)
     return figure
-
-
-_WAYS = {
-    "two-loop": ("#E69F00", "v"),
-    "two-loop from disk": ("#0072B2", "s"),
-    "badr-sgd": ("#7F7F7F", "*"),
-}
