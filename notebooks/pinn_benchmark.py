@@ -111,9 +111,8 @@ for name, text in study.facts(tables, parameters).items():
 # ````
 #
 # A first-order method sees nothing there, or next to nothing, while the boundary condition, which a multiplier makes heavier
-# with every step, pulls towards it: any $u$ that waves violates it at first. The solved configuration starts from Xavier's
-# initialisation, where the slope at $u = 0$ is even 0: what helps it is to be far from there before the multiplier has grown.
-# The gradients at $v = 0$:
+# with every step, pulls towards it: any $u$ that waves violates it at first. The solved configuration's
+# initialisation, Xavier's, makes the slope at $u = 0$ even 0, but it does not start there. The gradients at $v = 0$:
 
 # %% tags=["hide-input"]
 plateau = study.table_plateau()

@@ -415,8 +415,8 @@ def _epsilon() -> float:
 
 def table_solved(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return a row per run of either configuration with nothing taken away: its end, and whether it collapsed."""
-    runs = tables["runs"].query("change == 'none'").drop(columns=["change", "epoch"])
-    return _labelled(runs)
+    runs = tables["runs"].query("change == 'none'").drop(columns=["change", "epoch", "steps"])
+    return _labelled(runs).rename(columns={"max_violation": "violation", "relative_l2": "error"})
 
 
 def table_ablations(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
