@@ -347,8 +347,8 @@ for k in range(6):
 # ```{solution-start} ex-pinn-shock
 # :class: dropdown
 # ```
-# The slope at 0 is $-a^2 / 2c$, where $a$ is the height just outside the layer. The layer, $4c/a$ across, is several times
-# narrower than the spacing of 0.04, so that a residual that is small on the grid says nothing of it.
+# The slope at 0 is $-a^2 / 2c$, where $a$ is the height just outside the layer. The layer, $4c/a$ across, is less than half
+# as wide as the spacing of 0.04, so that a residual that is small on the grid says nothing of it.
 
 # %% tags=["solution"]
 import torch
