@@ -165,7 +165,8 @@ glue("figure_rows", study.figure_rows(tables, parameters), display=False)
 present(study.table_rows(tables), digits=3)
 
 # %% [markdown]
-# badr-sgd reads as many rows from a long table as from a short one: its time is in steps. At {glue:text}`largest` rows it took
+# badr-sgd reads as many rows from a long table as from a short one: its time is in steps. Its own rule stopped
+# {glue:text}`sgd_stopped` runs within {glue:text}`sgd_limit` steps, the limit the others. At {glue:text}`largest` rows it took
 # {glue:text}`sgd_seconds` s and read {glue:text}`sgd_read` times the table's rows, the two-loop method {glue:text}`largest_seconds` s for {glue:text}`largest_read` passes over
 # them. By {eq}`eq-scaling-crossing` it reads fewer from about {glue:text}`crossing` rows on; by the clock later, since a pass takes rows in
 # blocks that a step cannot. Its value is at most {glue:text}`sgd_excess` above the two-loop method's.
