@@ -28,14 +28,16 @@ def tables(parameters: study.Parameters) -> dict[str, pd.DataFrame]:
 
 
 def made(losses: dict[tuple[str, str], float], infeasible: tuple[tuple[str, str], ...] = ()) -> dict[str, pd.DataFrame]:
-    """Return tables of one entry an experiment and ablation, of a given loss."""
+    """Return tables of an entry an experiment, ablation and penalty rule, of a given loss."""
     runs, values = [], []
     for (experiment, ablation), loss in losses.items():
-        key = {"experiment": experiment, "method": "spbm", "configuration": ablation, "ablation": ablation}
-        runs.append({**key, **dict.fromkeys(gridruns.SETTINGS, 0.0), "seed": 0, "loss": loss, "start": 1.0})
         excess = 1.0 if (experiment, ablation) in infeasible else -1e-5
         top = gridruns.epsilon(experiment) + excess
-        values += [{**key, "seed": 0, "part": part, "value": v} for part, v in (("a", 0.0), ("b", top))]
+        for rule in {"alm": ["alm"], "adapt": ["adapt"], "kappa": ["adapt"]}.get(ablation, ["adapt", "alm"]):
+            key = {"experiment": experiment, "method": "spbm", "configuration": rule, "ablation": ablation}
+            row = {**dict.fromkeys(gridruns.SETTINGS, 0.0), "rule": rule, "seed": 0, "loss": loss, "start": 1.0}
+            runs.append({**key, **row})
+            values += [{**key, "seed": 0, "part": part, "value": v} for part, v in (("a", 0.0), ("b", top))]
     return {"runs": pd.DataFrame(runs).assign(collapsed=False), "values": pd.DataFrame(values)}
 
 
@@ -92,6 +94,16 @@ def test_the_papers_own_losses_agree_with_the_paper() -> None:
     np.testing.assert_allclose(effects["paper's ratio"].dropna(), effects["our ratio"].dropna())
     assert effects.paper["E2", "gamma"] == "higher" and effects.paper["E3", "mu"] == "same"
     assert effects.paper["E6", "alm"] == "lower" and effects.paper["E7", "kappa"] == "higher"
+    assert effects["paper's ratio"]["E6", "kappa"] == pytest.approx(6684.120 / 6680.601)  # ADAPT alone has a kappa
+
+
+def test_an_ablation_is_compared_with_the_rules_that_it_tried() -> None:
+    tables = made(as_printed("E4") | {("E4", "alm"): 0.001})
+    both = study.table_effects(tables).set_index("ablation")
+    assert both["our ratio"]["gamma"] == pytest.approx(2.117 / 0.001)
+    kept = tables["runs"].query("ablation != 'gamma' or rule == 'adapt'")
+    one = study.table_effects({**tables, "runs": kept}).set_index("ablation")
+    assert one["our ratio"]["gamma"] == pytest.approx(2.117 / 0.016)
 
 
 def test_infeasible_entries_are_no_better(parameters) -> None:

@@ -250,21 +250,27 @@ def table_ablations(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 def table_effects(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return what each ablation does to the loss, in the paper and here: a row an experiment and comparison.
 
-    An ablation is compared with the whole method, the better of the two penalty rules by the rule of selection; the
-    row "ALM rule" compares that rule with ADAPT. Columns: experiment, ablation (its name), paper's ratio (of losses),
-    our ratio, paper, ours (`effect`; "infeasible" where the ablation has no feasible entry and the whole method has;
-    "unknown" where the whole method has none, nor one that violates as little as the paper's own, or where its best
-    entry is the trivial solution of an equation for every seed), agrees (None where ours is unknown).
+    An ablation is compared with the whole method under the penalty rules that its own entries have, the better one
+    where it has both: kappa = 0 with ADAPT, which alone has a kappa. The row "ALM rule" compares that rule with ADAPT.
+
+    Columns: experiment, ablation (its name), paper's ratio (of losses), our ratio, paper, ours (`effect`; "infeasible"
+    where the ablation has no feasible entry and the whole method has; "unknown" where the whole method has none, nor
+    one that violates as little as the paper's own, or where its best entry is the trivial solution of an equation for
+    every seed), agrees (None where ours is unknown).
     """
     best = _best(tables)
+    rules = tables["runs"].groupby(["experiment", "ablation"]).rule.agg(set)
     rows: list[dict[str, Any]] = []
     for experiment in dict.fromkeys(best.index.get_level_values(0)):
         mine = best.loc[experiment]
         for ablation in ("gamma", "kappa", "mu", "alm"):
-            against = ("adapt",) if ablation == "alm" else ("adapt", "alm")
-            if ablation not in mine.index or not set(against) <= set(mine.index):
+            if ablation not in mine.index:
                 continue
-            whole = mine.loc[list(against)]
+            used = {"adapt"} if ablation == "alm" else rules[experiment, ablation]
+            against = [rule for rule in ("adapt", "alm") if rule in used]
+            if not set(against) <= set(mine.index):
+                continue
+            whole = mine.loc[against]
             reference = whole.loc[hypergrids.select(whole, gridruns.epsilon(experiment))]
             printed, allowed = min((PAPER[experiment][name][0], PAPER[experiment][name][2]) for name in against)
             loss, row = PAPER[experiment][ablation][0], mine.loc[ablation]
