@@ -221,7 +221,7 @@ glue("mb_figure_boundaries", study.figure_boundaries(tables, parameters), displa
 #
 # With {glue:text}`few_pairs` rows of each group and $p$ = 0.01 the transformed constraint asks for a gap that is {glue:text}`tightened` below the bound:
 # the loss rises from {glue:text}`price_none` to {glue:text}`price_small`. With {glue:text}`paper_pairs` rows and $p$ = 0.1, the scale of the paper's
-# experiments, it asks for {glue:text}`paper_tightened`, more than the whole of $\varepsilon$.
+# experiments, it asks for {glue:text}`paper_tightened`, which is {glue:text}`paper_share` times $\varepsilon$.
 #
 # That is the problem of which SPBM follows the Lagrangian, but not where it comes to rest. Its dual step multiplies by
 # $\varphi'(\bar g/p)$, so on average the multiplier rests where $\mathbb{E}[\varphi'(\bar g / p)] = 1$, and not where
@@ -318,8 +318,8 @@ present(study.table_sampling(tables))
 # over all rows; the other is not ({glue:text}`sampling_balanced` instead of {glue:text}`sampling_population` on the first data set).
 #
 # What does it do to training? Among logistic models on the groups of the networks below, the minimiser of the unweighted objective has the loss
-# {glue:text}`exact_balanced` over all rows, that of the weighted one {glue:text}`exact_weighted`: that difference is bias alone. A network that is
-# trained by few steps tells another story. Weights are unequal, so a weighted batch of {glue:text}`batch` rows is worth {glue:text}`effective` rows
+# {glue:text}`exact_balanced` over all rows, that of the weighted one {glue:text}`exact_weighted`: that difference is bias alone. For a network that is
+# trained by few steps the noise counts as well. Weights are unequal, so a weighted batch of {glue:text}`batch` rows is worth {glue:text}`effective` rows
 # ($1 / \sum_i w_i^2$). Adam ends at {glue:text}`adam_weighted` with weights and at {glue:text}`adam_balanced` without; SPBM at {glue:text}`spbm_weighted` and
 # {glue:text}`spbm_balanced`. Weighting removes a bias and adds noise; which of the two matters more depends on the model and on how long one trains.
 

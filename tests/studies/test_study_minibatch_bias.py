@@ -74,6 +74,17 @@ def test_claims_are_judged_by_the_numbers(tables, parameters) -> None:
     assert {m.claim: m for m in study.measure(slower, parameters)}["spbm-lc-tradeoff"].verdict == "reproduced in part"
 
 
+def test_full_runs_fall_into_parts_that_are_computed_alone(tables) -> None:
+    full = study.Parameters(profile="full", seeds=2)
+    parts = study.units(full)
+    assert [(unit.part, unit.seed, unit.seeds) for unit in parts[2:]] == [("networks", 0, 1), ("networks", 1, 1)]
+    assert [unit.part for unit in parts[:2]] == ["exact", "simulated"]
+    assert all(study.units(unit) == (unit,) for unit in parts)
+    alone = study.run(study.Parameters(profile="smoke", part="simulated", floors=(0.3, 0.03), steps=600), quiet)
+    assert set(alone) == set(tables) and alone["cases"].empty
+    pd.testing.assert_frame_equal(alone["clipping"], tables["clipping"])
+
+
 def test_prose_quotes_the_tables(tables, parameters) -> None:
     facts = study.facts(tables, parameters)
     assert all(isinstance(text, str) and text for text in facts.values())
