@@ -103,7 +103,14 @@ for name, text in study.facts(tables, parameters).items():
 # entries have, the better one where it has both; $\kappa = 0$ is compared with ADAPT, which alone has a $\kappa$.
 
 # %% tags=["hide-input"]
-present(study.table_ablations(tables), digits=3)
+best = study.table_ablations(tables)
+present(best.drop(columns=["our deviation", "selected"]))
+
+# %% [markdown]
+# What the rule of selection took:
+
+# %% tags=["hide-input"]
+present(best[["experiment", "ablation", "entries", "selected"]])
 
 # %% [markdown]
 # ## Effects
@@ -142,7 +149,7 @@ present(study.table_agreement(tables))
 
 # %% tags=["remove-cell"]
 # NBVAL_CHECK_OUTPUT
-best, effects = study.table_ablations(tables), study.table_effects(tables)
+effects = study.table_effects(tables)
 complete = bool(best.groupby("experiment").ablation.nunique().eq(5).all())
 assert complete, "an experiment lacks an ablation"
 known = effects[effects.ours != "unknown"]
