@@ -233,6 +233,8 @@ def test_prose_quotes_the_tables(tables, parameters) -> None:
     assert all(isinstance(text, str) and text for text in facts.values())
     assert "variant paper" in facts["setting_groups"] and "profile smoke" in facts["setting_rows"]
     assert "SYNTHETIC" in facts["setting_rows"] and facts["largest"] == "9,000"
+    recorded = study.table_recorded()
+    assert (recorded["rows"] == 3_000_000).all() and set(recorded["held in"]) == {"memory", "a file"}
     peer = study.table_peer()
     pairs = peer[peer.metric == "individual fairness"]
     assert (pairs["badr 0.1.2, MB"] > pairs["ours, MB"]).all() and pairs.rows.is_monotonic_increasing
