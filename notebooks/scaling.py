@@ -235,8 +235,8 @@ present(runs.verdicts(result))
 # ```{solution-start} ex-scaling-pairs
 # :class: dropdown
 # ```
-# The sides agree to rounding. The array would take 1.25 GB and 18 TB: with a few copies for derivatives the first one fills
-# a laptop, the second no machine holds.
+# The sides agree to rounding. The first array fits a laptop until derivatives ask for copies of it; the second fits no
+# machine.
 
 # %% tags=["solution"]
 import numpy as np
