@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fairfront import studies
-from fairfront.datasets.inventory import at_hand
+from fairfront.datasets.inventory import State, at_hand
 from fairfront.errors import ArgumentError, DataError
 from fairfront.studies import experiments
 from fairfront.studies.experiments import METHODS, Data
@@ -68,7 +68,7 @@ def test_the_small_sample_has_four_groups() -> None:
 
 
 def test_absent_rows_say_how_to_fetch_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiments, "at_hand", lambda name: name in ("adult", "digits"))
+    monkeypatch.setattr(experiments, "is_at_hand", lambda name: name in ("adult", "digits"))
     assert experiments.source("E1") == "adult" and experiments.source("E4") == "digits"
     with pytest.raises(DataError, match="E3: Dutch Census 2001 is not at hand; `fairfront data fetch dutch`"):
         experiments.source("E3")
@@ -76,6 +76,16 @@ def test_absent_rows_say_how_to_fetch_them(monkeypatch: pytest.MonkeyPatch) -> N
         experiments.rows("E1", "government")
     with pytest.raises(ArgumentError, match="source of E3"):
         experiments.source("E3", "adult")
+
+
+@pytest.mark.parametrize(("where", "found"), [("x/cifar10_10000_2000.npz", "cifar10-part"), ("x/a.tar.gz", "cifar10")])
+def test_a_part_of_an_image_set_is_a_source_of_its_own(monkeypatch, where: str, found: str) -> None:
+    state = State("cifar10", "images", "present", None, where, "")
+    monkeypatch.setattr(experiments, "glance", lambda _: state)
+    assert experiments.source("E4") == found
+    (other,) = {"cifar10", "cifar10-part"} - {found}
+    with pytest.raises(DataError, match="not at hand"):
+        experiments.source("E4", other)
 
 
 @pytest.mark.parametrize("method", METHODS)

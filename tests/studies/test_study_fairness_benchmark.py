@@ -165,8 +165,7 @@ def test_overrides_reach_the_methods_that_have_them() -> None:
 
 def test_absent_rows(monkeypatch: pytest.MonkeyPatch, tables) -> None:
     here = {"adult", "digits", "synthetic100"}
-    monkeypatch.setattr(study, "at_hand", here.__contains__)
-    monkeypatch.setattr(experiments, "at_hand", here.__contains__)
+    monkeypatch.setattr(experiments, "is_at_hand", here.__contains__)
     resolved = study.Parameters().resolved()
     assert resolved.experiment == ("E1", "E2", "E4", "E5") and resolved.source == ("adult", "digits", "synthetic100")
     assert study.datasets(resolved) == ("adult",)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfront.datasets import GroupedData, load, load_images
-from fairfront.datasets.inventory import at_hand
+from fairfront.datasets.inventory import at_hand, glance
 from fairfront.errors import ArgumentError, DataError, unknown_name
 
 if TYPE_CHECKING:  # torch takes long to import
@@ -42,6 +42,7 @@ __all__ = [
     "configuration",
     "constraint",
     "get",
+    "is_at_hand",
     "job",
     "names",
     "network",
@@ -167,7 +168,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             network="conv",
             batch_size=120,
             epoch=5000 // 12,
-            sources=("cifar10", "digits"),
+            sources=("cifar10", "cifar10-part", "digits"),
         ),
         Experiment(
             name="E5",
@@ -180,7 +181,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             network="resnet18",
             batch_size=400,
             epoch=500 // 4,
-            sources=("cifar100", "synthetic100"),
+            sources=("cifar100", "cifar100-part", "synthetic100"),
         ),
     )
 }
@@ -384,13 +385,23 @@ SOURCES: Mapping[str, Source] = {
     "pums2011": Source("pums2011-income", "ACS 2011 sample, income", False, _acs),
     "dutch": Source("dutch", "Dutch Census 2001", True, _dutch),
     "cifar10": Source("cifar10", "CIFAR-10", True, _images),
+    "cifar10-part": Source("cifar10", "CIFAR-10, a part", False, _images),
     "digits": Source("digits", "handwritten digits (a stand-in for CIFAR-10)", False, _images),
     "cifar100": Source("cifar100", "CIFAR-100", True, _images),
+    "cifar100-part": Source("cifar100", "CIFAR-100, a part", False, _images),
     "synthetic100": Source("synthetic100", "synthetic 100 classes (a stand-in for CIFAR-100)", False, _images),
 }
-"""Every source of rows by name."""
+"""Every source of rows by name; a part of an image set is a source of its own: no result of one is the other's."""
 
-_WHOLE = {"cifar10": 50_000, "cifar100": 50_000}  # training images of the paper: what is at hand may be a part
+
+def is_at_hand(name: str) -> bool:
+    """Return whether the rows of a source can be read without a download. Nothing is read."""
+    data = SOURCES[name].data
+    parts = [other for other, known in SOURCES.items() if known.data == data and other.endswith("-part")]
+    if not parts:
+        return at_hand(data)
+    seen = glance(data)
+    return seen.state != "missing" and (name in parts) == seen.where.endswith(".npz")
 
 
 def source(experiment: str | Experiment, wanted: str | None = None) -> str:
@@ -414,7 +425,7 @@ def source(experiment: str | Experiment, wanted: str | None = None) -> str:
     if wanted is not None and wanted not in chosen.sources:
         raise unknown_name(f"source of {chosen.name}", wanted, chosen.sources)
     for name in chosen.sources if wanted is None else (wanted,):
-        if at_hand(SOURCES[name].data):
+        if is_at_hand(name):
             return name
     missing = SOURCES[wanted or chosen.sources[0]]
     raise DataError(
@@ -457,7 +468,6 @@ def _read(experiment: Experiment, name: str, limit: int | None) -> Data:
 
     known = SOURCES[name]
     X, y, groups, labels = known.read(known.data, experiment)
-    whole = len(y) >= _WHOLE.get(name, 0)
     n_rows = len(y)
     if limit is not None and limit < n_rows:
         kept = _share(groups, limit)
@@ -466,7 +476,7 @@ def _read(experiment: Experiment, name: str, limit: int | None) -> Data:
     of_all = "" if len(y) == n_rows else f" of {n_rows:,}"
     title = f"{known.title}, {len(y):,}{of_all} {kind}"
     # Rows takes labels 0 and 1 for the two classes of one logit.
-    return Data(name, title, known.of_paper and whole and len(y) == n_rows, Rows.of(X, y, groups), labels)
+    return Data(name, title, known.of_paper and len(y) == n_rows, Rows.of(X, y, groups), labels)
 
 
 def _share(groups: NDArray[np.int64], limit: int) -> NDArray[np.int64]:

@@ -20,7 +20,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from fairfront.datasets.inventory import at_hand
 from fairfront.datasets.records import benchmark_records
 from fairfront.errors import ArgumentError
 from fairfront.plotting import METHODS, panels, style
@@ -177,7 +176,7 @@ class Parameters(StudyParameters):
 
 
 def _any_here(name: str) -> bool:
-    return any(at_hand(SOURCES[source].data) for source in EXPERIMENTS[name].sources)
+    return any(map(experiments.is_at_hand, EXPERIMENTS[name].sources))
 
 
 def _wanted(name: str, sources: tuple[str, ...]) -> str | None:
@@ -548,6 +547,10 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
         "binding": "; ".join(_binding(tables, name) for name in names if "spbm" in set(runs.method)) or "not run",
         "recorded": ", ".join(record["figures"]["experiment"] for record in recorded),
         "recorded_on": ", ".join(sorted({record["date"] for record in recorded})),
+        "recorded_by": "; ".join(record["command"] for record in recorded) or "none",
+        "recorded_cost": ", ".join(
+            f"{record['figures']['experiment']} {record['figures']['cpu_seconds'] / 60:.0f} min" for record in recorded
+        ),
         "recorded_met": (
             f"{sum(row['met'] for record in recorded for row in record['targets'])} of "
             f"{sum(len(record['targets']) for record in recorded)}"
@@ -819,7 +822,8 @@ def figure_table_2(tables: dict[str, pd.DataFrame], parameters: Parameters) -> F
                     ax.axvspan(-TOLERANCE, TOLERANCE, color="#009E73", alpha=0.12, lw=0)
                     _symlog(ax, "x", 1.0, -0.3, 1.5 * max(1.0, ax.get_xlim()[1]))
                 else:
-                    ax.set_xlim(left=0.0)
+                    high = ax.get_xlim()[1]
+                    ax.set_xlim(-0.05 * high, 1.03 * high)
         handles = [
             axes[0, 0].plot([], [], "o", color="#555555", label="measured")[0],
             axes[0, 0].plot([], [], "D", mfc="none", mec="#000000", ms=5, label="the paper's Table 2")[0],
