@@ -335,10 +335,10 @@ glue("mb_figure_training", study.figure_training(tables, parameters), display=Fa
 # ```
 #
 # The same runs show the price of a small $p$ on data. With ADAPT the smallest $p$ at the end is {glue:text}`adapt_penalty`, the largest constraint value {glue:text}`spbm_violation`
-# and the loss {glue:text}`spbm_weighted`; with $p$ held at {glue:text}`held` the constraints are met with a margin ({glue:text}`held_violation`) at the loss {glue:text}`held_loss`.
+# and the loss {glue:text}`spbm_weighted`; with $p$ held at {glue:text}`held` they are {glue:text}`held_violation` and {glue:text}`held_loss`.
 
 # %% tags=["hide-input"]
-present(study.table_training(tables), digits=4)
+present(study.table_training(tables).rename(columns={"max_constraint": "largest g", "penalty_min": "smallest p"}))
 
 # %% tags=["remove-cell"]
 # NBVAL_CHECK_OUTPUT

@@ -712,7 +712,7 @@ def _theorem(tables: dict[str, pd.DataFrame], claim: str, data: str) -> Measurem
         ratio = mine[mine.statement.str.startswith("largest gap")]
         equal = mine[mine.statement.str.contains("quadratic branch")]
         measured = (
-            f"largest gap over bound {ratio.measured.max():.10f} in {ratio.cases.sum():,} cases; on the quadratic "
+            f"largest gap over bound {ratio.measured.max():.6f} in {ratio.cases.sum():,} cases; on the quadratic "
             f"branch equal to {equal.measured.max():.0e} in {equal.cases.sum():,}"
         )
     if len(failing):
