@@ -522,6 +522,7 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
         "recorded_runs": str(len(recorded)),
         "recorded_cpu": f"{recorded['processor s'].sum() / 60:.0f}",
     }
+    said["recorded_paper"] = "; ".join(_recorded_paper()) or "none yet"
     said |= {f"target_{name}": text for name, text in _targets(recorded).items()}
     for experiment in EQUATIONS:
         for configuration in _CONFIGURATIONS:
@@ -539,6 +540,22 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
             deviation = f"{float(end['max_violation']) + _epsilon():.1e}" if end else "(not recorded)"
             said[f"{experiment}_{name}_deviation"] = deviation
     return said
+
+
+def _recorded_paper() -> list[str]:
+    """Return what became of the recorded runs in the paper's configuration, one by one, in words."""
+    found = []
+    for record in benchmark_records("pinn"):
+        end = record["figures"]
+        if end["configuration"] == "paper":
+            trivial = trivial_loss(end["experiment"])
+            share = float(np.mean(np.array(end["history"]["loss"]) >= 0.9 * trivial)) if trivial else math.nan
+            flat = f", its loss near that of u = 0 for {share:.0%} of the run" if trivial else ""
+            found.append(
+                f"{end['experiment']}, {METHODS[end['method']].label}, seed {end['seed']}: loss {end['loss']:.3g}, relative "
+                f"error {end['relative_l2']:.2g}, largest deviation {end['max_violation'] + _epsilon():.1e}{flat}"
+            )
+    return found
 
 
 def _count(runs: pd.DataFrame, column: str) -> str:
