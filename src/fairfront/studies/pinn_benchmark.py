@@ -552,8 +552,8 @@ def _recorded_paper() -> list[str]:
             share = float(np.mean(np.array(end["history"]["loss"]) >= 0.9 * trivial)) if trivial else math.nan
             flat = f", its loss near that of u = 0 for {share:.0%} of the run" if trivial else ""
             found.append(
-                f"{end['experiment']}, {METHODS[end['method']].label}, seed {end['seed']}: loss {end['loss']:.3g}, relative "
-                f"error {end['relative_l2']:.2g}, largest deviation {end['max_violation'] + _epsilon():.1e}{flat}"
+                f"{end['experiment']}, {METHODS[end['method']].label}, seed {end['seed']}: loss {end['loss']:.3g}, "
+                f"relative error {end['relative_l2']:.2g}, largest deviation {end['max_violation'] + _epsilon():.1e}{flat}"
             )
     return found
 
