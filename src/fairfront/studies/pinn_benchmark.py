@@ -553,7 +553,8 @@ def _recorded_paper() -> list[str]:
             flat = f", its loss near that of u = 0 for {share:.0%} of the run" if trivial else ""
             found.append(
                 f"{end['experiment']}, {METHODS[end['method']].label}, seed {end['seed']}: loss {end['loss']:.3g}, "
-                f"relative error {end['relative_l2']:.2g}, largest deviation {end['max_violation'] + _epsilon():.1e}{flat}"
+                f"relative error {end['relative_l2']:.2g}, largest deviation {end['max_violation'] + _epsilon():.1e}"
+                f"{flat}"
             )
     return found
 
