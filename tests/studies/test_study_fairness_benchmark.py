@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -138,6 +140,18 @@ def test_other_rows_fewer_seeds_and_fewer_steps_are_said(full) -> None:
     assert found["spbm-t2-adam-e4"] == found["spbm-t2-multiclass"] == "not reproduced"
 
 
+def test_one_method_alone_says_nothing_of_the_table(tables, parameters) -> None:
+    alone = {name: frame[frame.method == "adam"] for name, frame in tables.items()}
+    found = verdicts(alone, parameters)
+    assert found["spbm-table2-e1"] == found["spbm-table2-e2"] == found["spbm-convergence"] == "not testable"
+
+
+def test_seeds_are_counted_from_the_studys_seed(tables, parameters) -> None:
+    shifted = dataclasses.replace(parameters, experiment=("E2",), methods=("spbm",), seeds=(0,), seed=1)
+    mine = tables["history"].query("experiment == 'E2' and method == 'spbm' and seed == 1").reset_index(drop=True)
+    pd.testing.assert_frame_equal(study.run(shifted, quiet)["history"], mine)
+
+
 def test_another_configuration_measures_nothing_of_the_papers(tables) -> None:
     other = study.Parameters(profile="smoke", experiment=("E1",), gamma=0.0, objective="population")
     assert study.measure(tables, other) == () and other.variant == "gamma 0.0, unbiased objective"
@@ -202,6 +216,7 @@ def test_prose_quotes_the_tables(tables, parameters) -> None:
         ({"source": "cifar"}, "cifar10"),
         ({"gamma": "1"}, "gamma"),
         ({"seeds": "-1"}, "seeds"),
+        ({"methods": "spbm,spbm"}, "methods"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(assignments: dict[str, str], name: str) -> None:
