@@ -101,6 +101,9 @@ def test_claims_are_judged_by_the_times() -> None:
     assert grown["spbm-runtime-13"].verdict == "reproduced"
     few = study.measure(timed(PAPERS, rounds=4), full)
     assert {m.verdict for m in few} == {"not testable"} and all("4 rounds" in m.reason for m in few)
+    alone = timed(PAPERS)
+    alone["times"] = alone["times"].query("groups == 100")
+    assert {m.claim: m.verdict for m in study.measure(alone, full)}["spbm-runtime-flat"] == "not testable"
 
 
 def test_few_constraints_are_not_testable(tables, parameters) -> None:

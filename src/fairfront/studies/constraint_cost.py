@@ -18,7 +18,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fairfront.datasets.records import benchmark_records
-from fairfront.errors import ArgumentError
 from fairfront.plotting import METHODS, panels, style
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
@@ -69,19 +68,13 @@ class Parameters(StudyParameters):
     """What the study can be told; ``fairfront describe constraint_cost`` shows the same in a table."""
 
     groups: tuple[int, ...] | None = field(
-        default=None, metadata=meta(help="numbers of groups R; m = R (R - 1)", low=2, high=_CLASSES)
+        default=None, metadata=meta(help="numbers of groups R; m = R (R - 1)", low=2, high=_CLASSES, distinct=True)
     )
     rounds: int | None = field(default=None, metadata=meta(help="so often every step is timed", low=1, high=10**6))
     hidden: tuple[int, ...] = field(
         default=(256, 128), metadata=meta(help="widths of the network's hidden layers", low=1, high=10_000)
     )
     features: int = field(default=50, metadata=meta(help="features of a row", low=1, high=100_000))
-
-    def __post_init__(self) -> None:
-        """Check what no single field can."""
-        super().__post_init__()
-        if self.groups is not None and (not self.groups or len(set(self.groups)) != len(self.groups)):
-            raise ArgumentError("groups", f"must name each once, got {self.groups}")
 
 
 def datasets(parameters: Parameters) -> tuple[str, ...]:
@@ -104,7 +97,7 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
     dict of DataFrame
         times: a row per round, method and number of constraints: groups, m, method, round, seconds and wall (processor
         and wall time of one whole step: clear the gradients, forward, constraints, backward, update).
-        machine: when, cores, load before and after, torch's version, parameters of the network.
+        machine: cores, load before and after, torch's version, parameters of the network.
     """
     import torch
 
@@ -400,6 +393,7 @@ def _within(tables: dict[str, pd.DataFrame], few: list[str], data: str) -> Measu
 def _flat(tables: dict[str, pd.DataFrame], few: list[str], data: str) -> Measurement:
     spread = {name: value for name, value in _spread(tables).items() if name in _CONSTRAINED}
     m = tables["times"].m
+    few = few if m.min() < m.max() else [*few, "a single number of constraints"]
     measured = f"largest change of the time from m = {m.min()} to {m.max()}: " + ", ".join(
         f"{METHODS[name].label} {value:.0%}" for name, value in spread.items()
     )
