@@ -75,6 +75,9 @@ def test_claims_are_judged_by_the_numbers(tables, parameters) -> None:
     verdicts = {m.claim: m for m in study.measure(worse, parameters)}
     assert verdicts["spbm-thm3-1"].verdict == "not reproduced"
     assert verdicts["spbm-thm3-4"].verdict == "reproduced in part" and "kink" in verdicts["spbm-thm3-4"].reason
+    nowhere = {name: frame.copy() for name, frame in worse.items()}
+    nowhere["checks"].loc[nowhere["checks"].statement == "spbm-thm3-4", "holds"] = False
+    assert {m.claim: m.verdict for m in study.measure(nowhere, parameters)}["spbm-thm3-4"] == "not reproduced"
     # What lies outside of the theorem is not judged.
     checks.loc[checks.case == "constant", "holds"] = False
     assert {m.claim: m.verdict for m in study.measure(worse, parameters)}["spbm-thm3-2"] == "reproduced"

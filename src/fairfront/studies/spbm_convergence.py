@@ -453,7 +453,8 @@ def _verdict(checks: pd.DataFrame, claim: str, data: str, parameters: Parameters
     if mine.holds.all():
         return Measurement(claim, measured, "reproduced", limit, data)
     slow = ", ".join(mine[~mine.holds].case)
-    return Measurement(claim, measured, "reproduced in part", f"{limit}; not yet seen in: {slow}", data)
+    verdict = "reproduced in part" if mine.holds.any() else "not reproduced"
+    return Measurement(claim, measured, verdict, f"{limit}; not yet seen in: {slow}", data)
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
