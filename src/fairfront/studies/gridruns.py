@@ -259,6 +259,8 @@ def chunks(parameters: _P, dimension: str, size: Callable[[str, str], int]) -> t
                 change: dict[str, Any] = {"experiment": (experiment,), dimension: (value,)}
                 last = min(first + filled.chunk, end)
                 parts.append(dataclasses.replace(filled, first=first, last=last, **change).resolved())
+    if filled.experiment and not parts:
+        raise ArgumentError("first", f"is {filled.first}: no grid has so many entries", "a smaller number")
     return tuple(parts) if len(parts) > 1 else (filled,)
 
 

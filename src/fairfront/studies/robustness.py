@@ -432,7 +432,7 @@ def _low_losses(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Meas
             reasons = [f"{name}: a method has no feasible entry at this length", *reasons]
         else:
             clear = abs(ours - theirs) > 2 * error or whole
-            holds[kind] = ours > theirs if clear or ours > theirs else None
+            holds[kind] = ours > theirs if clear else None
             if ours <= theirs:
                 reasons = [f"{name}: not so with the published denominator", *reasons]
             if not clear:
@@ -458,7 +458,7 @@ def _feasible(tables: dict[str, pd.DataFrame], parameters: Parameters) -> Measur
             reasons = [f"{name}: no feasible entry at this length", *reasons]
         else:
             clear = abs(lead) > 2 * error or whole
-            holds[kind] = lead > 0 if clear or lead > 0 else None
+            holds[kind] = lead > 0 if clear else None
             if lead <= 0:
                 reasons = [f"{name}: not so", *reasons]
             if not clear:
