@@ -83,6 +83,10 @@ def test_full_runs_fall_into_parts_that_are_computed_alone(tables) -> None:
     alone = study.run(study.Parameters(profile="smoke", part="simulated", floors=(0.3, 0.03), steps=600), quiet)
     assert set(alone) == set(tables) and alone["cases"].empty
     pd.testing.assert_frame_equal(alone["clipping"], tables["clipping"])
+    one = study.Parameters(profile="smoke", part="simulated")
+    assert study.measure(alone, one) == ()
+    with pytest.raises(ArgumentError, match="part"):
+        study.facts(alone, one)
 
 
 def test_prose_quotes_the_tables(tables, parameters) -> None:

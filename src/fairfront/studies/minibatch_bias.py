@@ -599,6 +599,8 @@ def table_training(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, str]:
     """Return the numbers that the chapter's prose and captions quote, as words, by name."""
     parameters = parameters.resolved()
+    if parameters.part != "all":
+        raise ArgumentError("part", f"is {parameters.part!r}, but the chapter quotes every part", "all")
     statements, cases, boundaries = tables["statements"], tables["cases"], tables["boundaries"]
     titles = "; ".join(Instance.parse(words).title for words in parameters.instances()[0])
     first = boundaries[boundaries.data == parameters.instances()[0][0]]
@@ -686,8 +688,10 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
 
 
 def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Measurement, ...]:
-    """Return what the tables say of the paper's claims."""
+    """Return what the tables say of the paper's claims; nothing where a single part was computed."""
     parameters = parameters.resolved()
+    if parameters.part != "all":
+        return ()
     titles = "; ".join(Instance.parse(words).title for words in parameters.instances()[0])
     data = f"synthetic populations; {titles}: few rows and all rows, every batch"
     return (
