@@ -270,8 +270,8 @@ def test_calls_at_once_give_what_calls_in_a_row_give(tmp_path: Path) -> None:
 def test_after_an_error_no_other_call_is_begun(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with pytest.raises(ArgumentError, match=r"^number: is zero \(another one\)$"):
-        notebooks._at_once(_half, [(0, log), *((7, log) for _ in range(50))], 1)
-    assert log.read_text().split().count("7") < 5
+        notebooks._at_once(_half, [(0, log), (7, log), (7, log)], 1)
+    assert log.read_text() == "0\n"
 
 
 def test_chapters_are_executed_by_at_least_one(toy_chapter: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import itertools
 import logging
 import multiprocessing
 import os
@@ -18,10 +19,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from fairfront import paths, studies
 from fairfront.errors import ArgumentError, FairfrontError, unknown_name
@@ -372,15 +373,23 @@ def _at_once(function: Callable[..., T], calls: Sequence[tuple[Any, ...]], worke
 
     After an error no other call is begun.  Processes and not threads, so that an interruption reaches each of them.
     """
+    results: list[T | None] = [None] * len(calls)
+    waiting = iter(enumerate(calls))
+    running: dict[Future[T], int] = {}
     with ProcessPoolExecutor(min(workers, len(calls)), mp_context=multiprocessing.get_context("spawn")) as pool:
-        futures = [pool.submit(function, *call) for call in calls]
-        try:
-            for future in as_completed(futures):
-                future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [future.result() for future in futures]
+
+        def begin(number: int) -> None:
+            # No more than can run: what a pool holds in its queue cannot be taken back.
+            for place, call in itertools.islice(waiting, number):
+                running[pool.submit(function, *call)] = place
+
+        begin(workers)
+        while running:
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                results[running.pop(future)] = future.result()
+            begin(len(done))
+    return cast("list[T]", results)
 
 
 def _key(chapter: Chapter, chosen: Mapping[str, Any]) -> str:
