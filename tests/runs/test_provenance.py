@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairfront import paths
+from fairfront import paths, studies
 from fairfront.runs import provenance
 
 BASE = '''"""Text."""
@@ -170,3 +170,31 @@ def test_commit_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_no_commit_outside_a_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "checkout", lambda: None)
     assert provenance.commit() == {"commit": "", "modified": None}
+
+
+def test_a_file_of_settings_that_the_code_names_counts(tmp_path: Path) -> None:
+    text = BASE + '\nGRID = "grid.toml"\n'
+    (tmp_path / "grids").mkdir()
+    settings, other = tmp_path / "grids" / "grid.toml", tmp_path / "grids" / "other.toml"
+    settings.write_text("points = 2")
+    before = of(text, tmp_path)
+    other.write_text("points = 2")
+    assert of(text, tmp_path) == before
+    settings.write_text("points = 3")
+    assert of(text, tmp_path) != before
+
+
+@pytest.mark.parametrize(
+    ("study", "settings"), [("robustness", "hyperparameters.toml"), ("pinn_benchmark", "configurations.toml")]
+)
+def test_the_settings_of_grids_and_equations_count(study: str, settings: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    digest = provenance.file_digest
+
+    def noted(path: Path) -> str:
+        asked.append(path.name)
+        return digest(path)
+
+    monkeypatch.setattr(provenance, "file_digest", noted)
+    provenance.source_digest([studies.source(study)])
+    assert settings in asked

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -95,6 +96,7 @@ def source_digest(
 
     The syntax trees are hashed, without docstrings and, unless asked for, without functions named ``figure*`` and the
     private functions that only these use: neither a comment, a docstring nor a restyled figure makes a result stale.
+    A TOML file that a module names, and that lies beside the module or below, counts with it: its settings compute too.
 
     Parameters
     ----------
@@ -107,13 +109,15 @@ def source_digest(
     text : str, default ""
         Further source text to begin with, for instance a chapter's code.
     """
-    units, pending = {}, [(path.stem, *_unit(path, path.stat().st_mtime_ns, figures)) for path in sources]
+    units, pending = {}, [(path.stem, path.parent, *_unit(path, path.stat().st_mtime_ns, figures)) for path in sources]
     looked_up: set[str] = set()
     if text:
-        pending.append(("", *_parse(text, "", figures)))
+        pending.append(("", paths.package(), *_parse(text, "", figures)))
     while pending:
-        name, tree_digest, imports = pending.pop()
+        name, folder, tree_digest, imports, settings = pending.pop()
         units[name] = tree_digest
+        for file in sorted(found for setting in settings for found in folder.rglob(setting)):
+            units[f"{name}:{file.name}"] = file_digest(file)
         for module in imports:
             if module in looked_up or any(module == other or module.startswith(f"{other}.") for other in without):
                 continue
@@ -121,7 +125,7 @@ def source_digest(
             path = _module_path(module)
             if path is not None and module not in units:
                 units[module] = ""
-                pending.append((module, *_unit(path, path.stat().st_mtime_ns, figures)))
+                pending.append((module, path.parent, *_unit(path, path.stat().st_mtime_ns, figures)))
     return digest(units)
 
 
@@ -137,13 +141,16 @@ def package_files_digest() -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def _unit(path: Path, mtime_ns: int, figures: bool) -> tuple[str, tuple[str, ...]]:
+def _unit(path: Path, mtime_ns: int, figures: bool) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     return _parse(path.read_text(encoding="utf-8"), _package_of(path), figures)
 
 
-def _parse(text: str, package: str, figures: bool) -> tuple[str, tuple[str, ...]]:
+def _parse(text: str, package: str, figures: bool) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return the digest of a module's tree, the modules that it may import, and the files of settings that it names."""
     tree = _Stripper(figures).visit(ast.parse(text))
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(_imports(tree, package))
+    words = {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    settings = tuple(sorted(word for word in words if re.fullmatch(r"\w+\.toml", word)))
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(_imports(tree, package)), settings
 
 
 class _Stripper(ast.NodeTransformer):
