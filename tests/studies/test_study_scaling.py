@@ -216,6 +216,24 @@ def test_verdicts_on_rows_follow_memory_and_counts(parameters) -> None:
     assert verdicts(sized(150_000, 0.1, 33_000.0), parameters)["fig5-memory"] == "reproduced"
     assert verdicts(sized(150_000, 0.9, 300.0), parameters)["fig5-sgd"] == "not reproduced"
     assert verdicts(sized(30_000, 0.1, 300.0), parameters)["fig5-sgd"] == "not testable"
+    # What is read up to a limit of steps cannot grow: no evidence of a growth that is moderate.
+    cut = sized(150_000, 0.0, 300.0)
+    cut["rows"]["steps"] = parameters.sgd_steps
+    assert verdicts(cut, parameters)["fig5-sgd"] == "reproduced in part"
+
+
+def test_sizes_without_memory_or_rows_are_said(tables, parameters) -> None:
+    none = study.run(
+        study.Parameters(profile="smoke", partition=(), rows=(400,), population=("acs2012-employment:gender",)), quiet
+    )
+    facts = study.facts({**tables, "rows": none["rows"], "memory": none["memory"]}, parameters)
+    assert facts["memory_peak"] == facts["paper_rows"] == "(not measured)"
+    assert study.table_memory(none).empty
+    assert isinstance(study.figure_rows({**tables, "memory": none["memory"]}, parameters), Figure)
+    one = tables["memory"][tables["memory"].way == "two-loop from disk"]
+    assert study.facts({**tables, "memory": one}, parameters)["memory_peak"] == "(not measured)"
+    with pytest.raises(ArgumentError, match="rows: no population has so many"):
+        study.facts({**tables, "rows": pd.DataFrame()}, parameters)
 
 
 def test_small_profiles_say_what_they_lack(tables, parameters) -> None:
@@ -251,6 +269,7 @@ def test_prose_quotes_the_tables(tables, parameters) -> None:
         ({"population": "student:gender"}, "classification"),
         ({"groups": "40"}, "groups"),
         ({"rows": "100"}, "rows"),
+        ({"age_cuts": "50,35"}, "age_cuts"),
         ({"share": "0"}, "share"),
         ({"batch": "0"}, "batch"),
         ({"memory_ways": "two-loop from disc"}, "two-loop from disk"),

@@ -82,6 +82,7 @@ WAYS: tuple[str, ...] = ("two-loop", "two-loop from disk", "badr-sgd")
 """How the rows are held when memory is measured, and by which method."""
 _SYNTHETIC = "synthetic-"
 _PAPER_ROWS, _PAPER_MB, _PUBLISHED_ROWS = 25_000, 32_000.0, 150_000
+_MEMORY = ("population", "way", "rows", "features", "rows_mb", "imports_mb", "loaded_mb", "peak_mb", "value")
 _SUBSAMPLES = 7
 
 
@@ -147,6 +148,8 @@ class Parameters(StudyParameters):
             values = getattr(self, name) or ()
             if len(set(values)) != len(values):
                 raise ArgumentError(name, f"must name each once, got {', '.join(values)}")
+        if list(self.age_cuts or ()) != sorted(self.age_cuts or ()):
+            raise ArgumentError("age_cuts", f"must increase, got {', '.join(map(str, self.age_cuts or ()))}")
         for words in self.partition or ():
             require_classification("partition", Instance.parse(words).data)
         for words in self.population or ():
@@ -211,7 +214,8 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
     sizes = [(words, rows) for words in parameters.population or () for rows in parameters.rows or ()]
     for words, rows in progress(sizes, "sample sizes", len(sizes)):
         _sized(words, rows, parameters, tables)
-    return {name: pd.DataFrame(rows) for name, rows in tables.items()}
+    found = {name: pd.DataFrame(rows) for name, rows in tables.items()}
+    return found if tables["memory"] else found | {"memory": pd.DataFrame(columns=list(_MEMORY))}
 
 
 # --- Figure 4: groups ------------------------------------------------------------------------------------------------
@@ -448,10 +452,11 @@ def _growth(table: pd.DataFrame, solver: str) -> float:
     return high / low if low > 0 else np.nan
 
 
-def _stopped(tables: Mapping[str, pd.DataFrame], parameters: Parameters) -> str:
-    """Return how many runs of badr-sgd ended before their limit of steps."""
-    steps = tables["rows"][tables["rows"].method == "badr-sgd"].steps
-    return f"{int((steps < parameters.sgd_steps).sum())} of {len(steps)}"
+def _stopped(tables: Mapping[str, pd.DataFrame], parameters: Parameters) -> tuple[int, int]:
+    """Return how many runs of badr-sgd ended before their limit of steps, and how many there are."""
+    assert parameters.sgd_steps is not None
+    steps = tables["rows"][tables["rows"].method == METHODS[1]].steps
+    return int((steps < parameters.sgd_steps).sum()), len(steps)
 
 
 def _times(factor: float) -> str:
@@ -474,7 +479,9 @@ def _title(words: str) -> str:
 def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, str]:
     """Return the numbers that the chapter's prose and captions quote, as words, by name."""
     parameters = parameters.resolved()
-    groups, rows, memory, peer = tables["groups"], tables["rows"], tables["memory"], table_peer()
+    groups, rows = tables["groups"], tables["rows"]
+    if rows.empty:
+        raise ArgumentError("rows", "no population has so many rows", "fewer rows, or another population")
     passes, seconds = table_groups(tables), table_groups(tables, "seconds")
     few = [count for count in passes.groups.unique() if count < 10]
     subsamples = len(groups[["partition", "draw"]].drop_duplicates())
@@ -489,10 +496,6 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
     two, sgd = means[means.method == METHODS[0]], means[means.method == METHODS[1]]
     last = two.nlargest(1, "rows").iloc[0]
     last_sgd = sgd.nlargest(1, "rows").iloc[0]
-    in_memory = memory[memory.way == "two-loop"]
-    at = in_memory[in_memory.rows >= min(_PAPER_ROWS, in_memory.rows.max())].nsmallest(1, "rows").iloc[0]
-    big = memory[memory.rows == memory.rows.max()].drop_duplicates("way", keep="last").set_index("way")
-    pairs = peer[peer.metric == "individual fairness"].nlargest(1, "rows").iloc[0]
     start = groups[groups.solver == SOLVERS[0]]
     rates = {name: passes[passes.solver == name].success for name in SOLVERS}
     excess = sgd.value.to_numpy() / two.value.to_numpy() - 1.0
@@ -523,19 +526,35 @@ def facts(tables: dict[str, pd.DataFrame], parameters: Parameters) -> dict[str, 
         "largest": f"{int(last.rows):,}",
         "largest_seconds": f"{last.seconds:.2g}",
         "largest_read": f"{last['read'] / last.rows:.0f}",
-        "sgd_stopped": _stopped(tables, parameters),
+        "sgd_stopped": "{} of {}".format(*_stopped(tables, parameters)),
         "sgd_limit": f"{parameters.sgd_steps:,}",
         "sgd_seconds": f"{last_sgd.seconds:.2g}",
         "sgd_read": f"{last_sgd['read'] / last_sgd.rows:.2g}",
         "sgd_excess": f"{100 * max(float(excess.max()), 0.0):.2g} %",
         "crossing": f"{last_sgd['read'] / (last['read'] / last.rows):,.0f}",
-        "paper_rows": f"{int(at.rows):,}",
-        "paper_peak": f"{at.peak_mb:.0f}",
-        "paper_solving": f"{at.peak_mb - at.loaded_mb:.0f}",
-        "memory_rows": f"{int(memory.rows.max()):,}",
-        "memory_peak": f"{big.peak_mb['two-loop']:.0f}",
-        "memory_data": f"{big.rows_mb['two-loop']:.0f}",
-        "memory_disk": f"{big.peak_mb['two-loop from disk']:.0f}",
+        **_memory_facts(tables["memory"]),
+    }
+
+
+def _memory_facts(memory: pd.DataFrame) -> dict[str, str]:
+    """Return the numbers on memory; those that were not measured say so."""
+    two = memory[memory.way == "two-loop"]
+    at = two[two.rows >= min(_PAPER_ROWS, two.rows.max())].sort_values("rows").head(1)
+    big = memory[memory.rows == memory.rows.max()].drop_duplicates("way", keep="last")
+    peer = table_peer()
+    pairs = peer[peer.metric == "individual fairness"].nlargest(1, "rows").iloc[0]
+
+    def first(values: pd.Series) -> str:
+        return f"{values.iloc[0]:,.0f}" if len(values) else "(not measured)"
+
+    return {
+        "paper_rows": first(at.rows),
+        "paper_peak": first(at.peak_mb),
+        "paper_solving": first(at.peak_mb - at.loaded_mb),
+        "memory_rows": first(big.rows),
+        "memory_peak": first(big.peak_mb[big.way == WAYS[0]]),
+        "memory_data": first(big.rows_mb),
+        "memory_disk": first(big.peak_mb[big.way == WAYS[1]]),
         "recorded_rows": f"{table_recorded()['rows'].max():,}",
         "peer_rows": f"{int(pairs.rows):,}",
         "peer_peak": f"{pairs['badr 0.1.2, MB']:,.0f}",
@@ -648,7 +667,10 @@ def _row_verdicts(tables: Mapping[str, pd.DataFrame], parameters: Parameters) ->
     package = peer[(peer.metric == "individual fairness") & (peer.rows == _PAPER_ROWS)]["badr 0.1.2, MB"].max()
     if len(in_memory):
         out = bool((in_memory.peak_mb > _PAPER_MB).any())
-        peaks = ", ".join(f"{row.peak_mb:.0f} MB at {row.rows:,} rows" for row in in_memory.itertuples())
+        peaks = ", ".join(
+            f"{row.peak_mb:.0f} MB at {row.rows:,} rows ({_title(str(row.population))})"
+            for row in in_memory.itertuples()
+        )
         memory_claim = Measurement(
             "badr-fig5-memory",
             f"peak of a process of its own, two-loop: {peaks}; recorded of the authors' package 0.1.2 (individual "
@@ -673,12 +695,24 @@ def _row_verdicts(tables: Mapping[str, pd.DataFrame], parameters: Parameters) ->
     far, moderate = largest >= _PUBLISHED_ROWS, slope <= 0.5
     reasons = [] if far else [f"only up to {largest:,} rows; see the profile quick"]
     reasons += [] if moderate else [f"rows read grow like n^{slope:.2f}"]
+    # A limit of steps is the same at every size: what is read up to it cannot grow, whatever the method would do.
+    stopped, runs = _stopped(tables, parameters)
+    if stopped < runs:
+        reasons.append(
+            f"{runs - stopped} runs ended at the limit of steps, the same at every size: no growth is seen there"
+        )
+    if not far:
+        verdict = "not testable"
+    elif not moderate:
+        verdict = "not reproduced"
+    else:
+        verdict = "reproduced" if stopped == runs else "reproduced in part"
     sgd_claim = Measurement(
         "badr-fig5-sgd",
         f"badr-sgd up to {largest:,} rows ({real:,} of real persons): rows read grow like n^{slope:.2f}, its time like "
         f"n^{_slope(sgd, 'seconds'):.2f}, the two-loop method's like n^{_slope(two, 'seconds'):.2f}; "
-        f"{_stopped(tables, parameters)} runs stopped by their own rule within {parameters.sgd_steps:,} steps",
-        "not testable" if not far else "reproduced" if moderate else "not reproduced",
+        f"{stopped} of {runs} runs stopped by their own rule within {parameters.sgd_steps:,} steps",
+        verdict,
         "; ".join(reasons),
         titles,
     )
