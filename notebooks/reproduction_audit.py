@@ -164,7 +164,7 @@ present(study.table_means(tables, "test_rmse"))
 # ## The search
 #
 # badr's solver instead of random weights, all else as published: its training unfairness is at most the published one's in
-# {glue:text}`solver_less` cases, lower by up to {glue:text}`solver_gain`. Random weights stay behind it on every treatment, by up to
+# {glue:text}`solver_less` cases (Student Performance, whose rows are others, left out), lower by up to {glue:text}`solver_gain`. Random weights stay behind it on every treatment, by up to
 # {glue:text}`random_behind_published` as published and {glue:text}`random_behind_here` as loaded here.
 
 # %% [markdown]

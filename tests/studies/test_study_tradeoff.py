@@ -219,6 +219,8 @@ def test_prose_quotes_the_tables(tables, parameters) -> None:
     assert all(isinstance(text, str) and text for text in facts.values())
     assert "German Credit" in facts["classification_setting"] and "variant paper" in facts["classification_setting"]
     assert "smoke" in facts["regression_setting"] and facts["classification_runs"] == "2"
+    # What the rows are cut by, which is not what was asked for where a data set lacks it.
+    assert "by gender;" in facts["classification_setting"] and "by race;" in facts["regression_setting"]
 
 
 def test_one_task_alone_leaves_the_other_said_to_be_not_run() -> None:
@@ -254,7 +256,10 @@ def test_other_metrics_penalties_and_recipes_run(changes: dict) -> None:
         ({"data": "communities", "task": "classification"}, "communities is no classification task"),
         ({"as_published": "true", "l2": "0.5"}, "as_published"),
         ({"as_published": "true", "variant": "cited"}, "variant=cited"),
+        ({"as_published": "true", "variant": "cited"}, "leave one of the two out"),
+        ({"sensitive": "gendr"}, "sensitive.*did you mean gender"),
         ({"seeds": "-1"}, "seeds"),
+        ({"seeds": "1,1"}, "seeds"),
         ({"draws": "0"}, "draws"),
         ({"task": "both_"}, "task"),
     ],

@@ -22,7 +22,6 @@ from matplotlib.figure import Figure
 from fairfront.datasets import GroupedData, info, load
 from fairfront.datasets.inventory import at_hand
 from fairfront.datasets.published_records import DATA, digest, read_records
-from fairfront.errors import ArgumentError
 from fairfront.plotting import panels, style
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
@@ -70,9 +69,10 @@ class Parameters(StudyParameters):
     """What the study can be told; ``fairfront describe reproduction_audit`` shows the same in a table."""
 
     data: tuple[str, ...] | None = field(
-        default=None, metadata=meta(help="data sets of the records; default those at hand, by profile", choices=SETS)
+        default=None,
+        metadata=meta(help="data sets of the records; default those at hand, by profile", choices=SETS, distinct=True),
     )
-    seeds: tuple[int, ...] | None = field(default=None, metadata=meta(help="seeds of the split", low=0))
+    seeds: tuple[int, ...] | None = field(default=None, metadata=meta(help="seeds of the split", low=0, distinct=True))
     draws: int = field(default=200, metadata=meta(help="random weights of the strategy badr-random", low=1))
     resolution: int | None = field(
         default=None, metadata=meta(help="grid of badr's search where there are two groups", low=3)
@@ -83,14 +83,6 @@ class Parameters(StudyParameters):
             help="SHA-256 of the authors' records; default: of the file at hand, if any; none: no comparison"
         ),
     )
-
-    def __post_init__(self) -> None:
-        """Check what no single field can."""
-        super().__post_init__()
-        for name in ("data", "seeds"):
-            values = getattr(self, name)
-            if values is not None and (len(set(values)) != len(values) or not values):
-                raise ArgumentError(name, f"must name each once, got {', '.join(map(str, values)) or 'none'}")
 
     def resolved(self) -> Self:
         """Return the same parameters with what is at hand filled in."""

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from fairfront import metrics
 from fairfront.datasets import GroupedData, info, load
+from fairfront.datasets import names as known_names
 from fairfront.datasets.inventory import at_hand
 from fairfront.errors import ArgumentError
 from fairfront.plotting import STRATEGIES, Mark, panels, style
@@ -92,8 +93,8 @@ _FACTS = (
 )
 
 
-def _metric_names() -> tuple[str, ...]:
-    return metrics.names()
+def _attributes() -> tuple[str, ...]:
+    return tuple(sorted({attribute.name for name in known_names() for attribute in info(name).sensitive}))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,17 +109,19 @@ class Parameters(StudyParameters):
         metadata=meta(help="the authors' own rows, columns, split and groups, leaks included, where they are known"),
     )
     data: tuple[str, ...] | None = field(
-        default=None, metadata=meta(help="data sets; NAME/YEAR/* is every state of a survey; default by profile")
+        default=None,
+        metadata=meta(help="data sets; NAME/YEAR/* is every state of a survey; default by profile", distinct=True),
     )
     only_at_hand: bool | None = field(
         default=None, metadata=meta(help="leave out of the default data sets those that would be downloaded")
     )
-    seeds: tuple[int, ...] | None = field(default=None, metadata=meta(help="seeds of the split", low=0))
+    seeds: tuple[int, ...] | None = field(default=None, metadata=meta(help="seeds of the split", low=0, distinct=True))
     sensitive: str = field(
-        default="gender", metadata=meta(help="sensitive attribute; where a data set lacks it, its first one")
+        default="gender",
+        metadata=meta(help="sensitive attribute; where a data set lacks it, its first one", choices=_attributes),
     )
     metric: str | None = field(
-        default=None, metadata=meta(help="unfairness metric; default the paper's, by task", choices=_metric_names)
+        default=None, metadata=meta(help="unfairness metric; default the paper's, by task", choices=metrics.names)
     )
     variant: Literal["paper", "cited"] = field(
         default="paper", metadata=meta(help="the metric as published, or the definition that it cites")
@@ -138,10 +141,6 @@ class Parameters(StudyParameters):
     def __post_init__(self) -> None:
         """Check what no single field can."""
         super().__post_init__()
-        for name in ("data", "seeds"):
-            values = getattr(self, name)
-            if values is not None and (len(set(values)) != len(values) or not values):
-                raise ArgumentError(name, f"must name each once, got {', '.join(map(str, values)) or 'none'}")
         for name in expanded(self.data or ()):
             if self.task not in ("both", info(name).task):
                 raise ArgumentError("data", f"{name} is no {self.task} task", "another data set, or another task")
@@ -158,7 +157,8 @@ class Parameters(StudyParameters):
         }
         if own:
             said = ", ".join(f"{name}={value}" for name, value in own.items())
-            raise ArgumentError("as_published", f"settles the metric, the penalty and the split; got {said}", "leave")
+            problem = f"settles the metric, the penalty and the split; got {said}"
+            raise ArgumentError("as_published", problem, "leave one of the two out")
 
     def resolved(self) -> Self:
         """Return the same parameters with the profile's sizes filled in, data sets of the task alone."""
@@ -445,7 +445,8 @@ def _titles(samples: pd.DataFrame) -> str:
 
 def _setting(tables: Mapping[str, pd.DataFrame], parameters: Parameters, task: Task) -> str:
     samples = tables["samples"][tables["samples"].task == task]
-    how = "as published" if parameters.as_published else f"by {parameters.sensitive} or, without it, by race"
+    cut = dict.fromkeys(attribute_of(name, parameters.sensitive) for name in samples.data)
+    how = "as published" if parameters.as_published else f"by {' or, without it, by '.join(cut)}"
     return (
         f"{_titles(samples)}, {how}; {samples.seed.nunique()} splits each; "
         f"{', '.join(samples.metric.unique()).replace('_', ' ')}, variant {parameters.variant}; profile "
@@ -554,7 +555,8 @@ def _on_both(tables: Mapping[str, pd.DataFrame], parameters: Parameters) -> Meas
     measured = "; ".join(said)
     if few or len(held) < 4:
         reason = (
-            f"fewer than {_FEW} runs of {', '.join(few)}: run the profile quick"
+            f"fewer than {_FEW} runs of {', '.join(few)}: the profile quick has more, with more data sets at hand "
+            "(fairfront data list), or more splits (-p seeds=0,1,2,3)"
             if few
             else "one setting of two was run"
         )
