@@ -108,6 +108,7 @@ def test_few_instances_are_no_per_cent(tables, parameters) -> None:
     found = study.measure(tables, parameters)
     assert [m.claim for m in found] == [f"badr-fig3-{name}" for name in ("slsqp-low", "slsqp-high", "trust", "factor")]
     assert {m.verdict for m in found} == {"not testable"} and "too few" in found[0].reason
+    assert all("rows: " in m.data for m in found), "the sizes are not the paper's, and are said"
 
 
 def test_verdicts_follow_the_numbers(parameters) -> None:
@@ -158,6 +159,7 @@ def test_prose_quotes_the_tables(tables, parameters) -> None:
         ({"groups": "3,3"}, "groups"),
         ({"metric": "disparate_mistreatement"}, "disparate_mistreatment"),
         ({"gap": "0"}, "gap"),
+        ({"rows": "1"}, "rows.*0 for all"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(assignments: dict[str, str], name: str) -> None:

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from fairfront import metrics
 from fairfront.bilevel import exhaustive_search
 from fairfront.datasets import info
+from fairfront.errors import ArgumentError
 from fairfront.metrics import BoundMetric
 from fairfront.plotting import OUTER_SOLVERS, Mark, draw_profile, legend_below, panels, style
 from fairfront.risks import GroupRisks
@@ -82,6 +83,7 @@ PRECISIONS: tuple[float, ...] = (1e-3, 1e-5, 1e-7)
 REFERENCES: tuple[str, ...] = (*READINGS, "best")
 """What a precision is counted from: the least value that the paper's three met (its definition), or any method here."""
 _LEAST_INSTANCES = 20  # with fewer, a share in per cent says nothing
+_LEAST_ROWS = 100  # with fewer, thinning may leave a group without rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +118,8 @@ class Parameters(RiskParameters):
     def __post_init__(self) -> None:
         """Check what no single field can."""
         super().__post_init__()
+        if self.rows is not None and 0 < self.rows < _LEAST_ROWS:
+            raise ArgumentError("rows", f"out of range: {self.rows}", f"0 for all, or at least {_LEAST_ROWS}")
         require_classification("partition", *(Instance.parse(words).data for words in self.partition or ()))
 
 
@@ -361,7 +365,8 @@ def measure(tables: dict[str, pd.DataFrame], parameters: Parameters) -> tuple[Me
     parameters = parameters.resolved()
     count = _count(tables)
     titles = "; ".join(dict.fromkeys(info(name).title for name in datasets(parameters)))
-    data = f"{count} instances: {titles}"
+    rows = tables["ends"].rows
+    data = f"{count} instances of {rows.min():,} to {rows.max():,} rows: {titles}"
     slsqp_of = {reading: _shares(tables, solvers[0], reading) for reading, solvers in READINGS.items()}
     trust = {reading: _shares(tables, "trust-constr", reading) for reading in READINGS}
     two = {reading: _within(tables, "evaluations", 2, reading)[1:] for reading in READINGS}
