@@ -143,7 +143,7 @@ def test_claims_are_judged_by_the_effects(monkeypatch, tables, parameters) -> No
     assert judged(other, full)["spbm-table4-gamma"][0] == "not reproduced"
     assert judged(other, parameters)["spbm-table4-gamma"][0] == "not testable"
     missing = judged(as_printed("E2"), parameters)
-    assert missing["spbm-table5"] == ("not testable", "no such experiment among those run; not run: E6, E7, E8")
+    assert missing["spbm-table5"] == ("not testable", "no such comparison among those run; not run: E6, E7, E8")
     assert "not run: E1, E3, E4, E5" in missing["spbm-table4-mu"][1]
 
 
@@ -158,6 +158,12 @@ def test_prose_quotes_the_tables(tables, parameters) -> None:
     rows = study.table_ablations(tables)
     assert len(rows) == 10 and rows.entries.sum() == len(tables["runs"])
     assert len(study.table_agreement(tables)) == 4
+
+
+def test_an_ablation_without_the_whole_method_is_compared_with_nothing(tables, parameters) -> None:
+    alone = {name: frame[frame.ablation == "gamma"] for name, frame in tables.items()}
+    assert study.table_effects(alone).empty
+    assert {m.verdict for m in study.measure(alone, parameters)} == {"not testable"}
 
 
 @pytest.mark.parametrize(

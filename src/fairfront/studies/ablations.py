@@ -292,7 +292,9 @@ def table_effects(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
                     "agrees": None if ours == "unknown" else ours.replace("infeasible", "higher") == paper,
                 }
             )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        rows, columns=["experiment", "ablation", "paper's ratio", "our ratio", "paper", "ours", "agrees"]
+    )
 
 
 def table_agreement(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -340,7 +342,7 @@ def _judged(
         reason = (
             "the whole method has no feasible entry but the trivial solution"
             if covered
-            else "no such experiment among those run"
+            else "no such comparison among those run"
         )
         return Measurement(claim, words or "nothing", "not testable", "; ".join([reason, *lacks]), data or "none")
     unknown = sorted(set(mine.experiment[mine.agrees.isna()]))
