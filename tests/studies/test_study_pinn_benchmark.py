@@ -239,6 +239,12 @@ def test_bad_parameters_are_refused_by_name(assignments: dict[str, str], name: s
         parse(study.Parameters, assignments)
 
 
+def test_a_change_that_is_tried_on_none_of_the_runs_is_refused() -> None:
+    asked = parse(study.Parameters, {"profile": "smoke", "change": "primal", "configuration": "paper"}).resolved()
+    with pytest.raises(ArgumentError, match=r"^change: no run: primal .*solved configuration, primal on E6, E7, E8"):
+        study.units(asked)
+
+
 def test_figures_draw_the_tables(tables, parameters) -> None:
     convergence = study.figure_convergence(tables, parameters)
     lines = {line.get_label(): line for line in convergence.axes[0].lines}

@@ -100,29 +100,27 @@ class Parameters(StudyParameters):
     """What the study can be told; ``fairfront describe pinn_benchmark`` shows the same in a table."""
 
     experiment: tuple[str, ...] = field(
-        default=("E6", "E7", "E8"), metadata=meta(help="experiments of the paper", choices=tuple(EQUATIONS))
+        default=("E6", "E7", "E8"),
+        metadata=meta(help="experiments of the paper", choices=tuple(EQUATIONS), distinct=True),
     )
     configuration: tuple[str, ...] = field(
-        default=_CONFIGURATIONS, metadata=meta(help="the paper's, the one that solves", choices=_CONFIGURATIONS)
+        default=_CONFIGURATIONS,
+        metadata=meta(help="the paper's, the one that solves", choices=_CONFIGURATIONS, distinct=True),
     )
-    methods: tuple[str, ...] | None = field(default=None, metadata=meta(help="methods", choices=_METHODS))
-    seeds: tuple[int, ...] | None = field(default=None, metadata=meta(help="seeds, each counted from seed", low=0))
+    methods: tuple[str, ...] | None = field(
+        default=None, metadata=meta(help="methods", choices=_METHODS, distinct=True)
+    )
+    seeds: tuple[int, ...] | None = field(
+        default=None, metadata=meta(help="seeds, each counted from seed", low=0, distinct=True)
+    )
     change: tuple[str, ...] | None = field(
-        default=None, metadata=meta(help="parts that are taken away in turn", choices=tuple(CHANGES))
+        default=None, metadata=meta(help="parts that are taken away in turn", choices=tuple(CHANGES), distinct=True)
     )
     iterations: int | None = field(
         default=None, metadata=meta(help="steps of a run; none: those of its configuration", low=1, high=10**6)
     )
     evaluations: int | None = field(default=None, metadata=meta(help="evaluations of a run", low=1, high=10**5))
     maps: bool = field(default=True, metadata=meta(help="whether solution and residual are kept, for a first seed"))
-
-    def __post_init__(self) -> None:
-        """Check what no single field can."""
-        super().__post_init__()
-        for name in ("experiment", "configuration", "methods", "seeds", "change"):
-            values = getattr(self, name)
-            if values is not None and (not values or len(set(values)) != len(values)):
-                raise ArgumentError(name, f"must name each once, got {', '.join(map(str, values)) or 'none'}")
 
 
 @dataclass(frozen=True)
@@ -168,10 +166,9 @@ def _cases(parameters: Parameters) -> list[_Case]:
     every = itertools.product(
         parameters.experiment, parameters.methods, parameters.configuration, parameters.change, parameters.seeds
     )
-    cases = [_Case(*words) for words in every]
-    return [
+    cases = [
         case
-        for case in cases
+        for case in itertools.starmap(_Case, every)
         if case.change == "none"
         or (
             case.experiment in CHANGES[case.change][1]
@@ -179,6 +176,11 @@ def _cases(parameters: Parameters) -> list[_Case]:
             and case.seed == parameters.seeds[0]
         )
     ]
+    if not cases:
+        tried = "; ".join(f"{name} on {', '.join(where)}" for name, (_, where) in CHANGES.items() if name != "none")
+        problem = f"no run: {', '.join(parameters.change)} with these experiments, methods and configurations"
+        raise ArgumentError("change", problem, f"tried are, with spbm in the solved configuration, {tried}")
+    return cases
 
 
 def settings(

@@ -539,8 +539,8 @@ def lemma_13_conservative(path: Path, generator: np.random.Generator, *, pairs: 
         run = case % runs
         hat = (path.lam[-1, run], path.p[-1, run], path.batches)
         a, b = np.sort(generator.uniform(-2.0, 2.0, 2))
-        # The pieces end at kinks, and are short: phi's third derivative jumps at its joint, which lies elsewhere for each
-        # batch, so that a rule of any order is only of third order in the length of the piece that holds it.
+        # The pieces end at kinks, and are short: phi's third derivative jumps at its joint, which lies elsewhere for
+        # each batch, so that a rule of any order is only of third order in the length of the piece that holds it.
         cuts = np.unique(np.concatenate([np.linspace(a, b, 129), [z for z in path.problem.kinks if a < z < b]]))
         half = np.diff(cuts) / 2
         x = (cuts[:-1] + half)[:, None] + half[:, None] * nodes
