@@ -19,7 +19,7 @@ from fairfront.studies.parameters import parse
 
 @pytest.fixture(scope="module")
 def parameters() -> study.Parameters:
-    return study.Parameters(profile="smoke").resolved()
+    return study.Parameters(profile="smoke", source=("adult",)).resolved()  # the same rows with and without raw files
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ KEY = ["experiment", "method", "configuration"]
 
 @pytest.fixture(scope="module")
 def parameters() -> study.Parameters:
-    return study.Parameters(profile="smoke").resolved()
+    return study.Parameters(profile="smoke", source=("adult",)).resolved()  # the same rows with and without raw files
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_a_stacked_entry_gives_what_it_gives_alone(tables, parameters) -> None:
         "E2",
         "spbm",
         0,
-        data=experiments.rows("E2", limit=parameters.rows),
+        data=experiments.rows("E2", "adult", limit=parameters.rows),
         steps=parameters.steps,
         lr=row.lr,
         **settings,
