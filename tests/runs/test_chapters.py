@@ -9,7 +9,7 @@ from types import ModuleType
 import nbformat
 import pytest
 
-from fairfront import paths
+from fairfront import datasets, paths
 from fairfront.errors import ArgumentError, OutputError
 from fairfront.runs import notebooks
 from fairfront.studies.parameters import PROFILES
@@ -180,7 +180,7 @@ def test_an_executed_notebook_is_up_to_date_until_something_changes(
     assert "new quick" in streams(place)
 
 
-@pytest.mark.parametrize("changed", ["script", "grid", "figure", "data", "version"])
+@pytest.mark.parametrize("changed", ["script", "grid", "figure", "data", "version", "raw file"])
 def test_the_key_is_of_everything_that_counts(
     toy: ModuleType, toy_chapter: Path, folders: Path, monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
@@ -198,10 +198,16 @@ def test_the_key_is_of_everything_that_counts(
             monkeypatch.setattr(notebooks.provenance, "package_files_digest", lambda: "other")
         case "data":
             (folders / "data").mkdir()
-            (folders / "data" / "registry.toml").write_text("other")
+            registry = (paths.data() / "registry.toml").read_text(encoding="utf-8")
+            (folders / "data" / "registry.toml").write_text(f"{registry}\n# more\n", encoding="utf-8")
             monkeypatch.setattr(paths, "data", lambda: folders / "data")
         case "version":
             monkeypatch.setattr(notebooks.provenance, "versions", lambda: {"numpy": "0"})
+        case "raw file":
+            raw = folders / "raw" / datasets.info("dutch").file.raw[0].path
+            raw.parent.mkdir(parents=True)
+            raw.write_text("rows")
+            monkeypatch.setenv("FAIRFRONT_DATA", str(folders / "raw"))
     assert notebooks._key(chapter, chosen) != before
 
 

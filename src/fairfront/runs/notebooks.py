@@ -412,11 +412,20 @@ def _key(chapter: Chapter, chosen: Mapping[str, Any]) -> str:
             ),
             "files": provenance.package_files_digest(),
             "data": provenance.file_digest(registry) if registry.is_file() else "",
+            "at_hand": _at_hand(),
             "records": [provenance.file_digest(path) for path in sorted((paths.data() / "benchmarks").glob("*.json"))],
             "python": platform.python_version(),
             "versions": provenance.versions(),
         }
     )
+
+
+def _at_hand() -> list[str]:
+    """Return what can be read here: a chapter takes what it finds, and is executed again once there is more."""
+    from fairfront.datasets import image_names, inventory, names, published_records
+
+    found = [name for name in (*names(), *image_names()) if inventory.at_hand(name)]
+    return [*found, published_records.digest()]
 
 
 def _key_of(place: Path) -> str | None:
