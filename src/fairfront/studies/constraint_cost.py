@@ -7,6 +7,7 @@ machine are the wall's; both are kept. A time is a measurement of the machine of
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import time
@@ -23,6 +24,7 @@ from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
 from fairfront.studies.parameters import StudyParameters, meta
 from fairfront.theory import Check
+from fairfront.threads import one_torch_thread
 
 __all__ = [
     "FLAT",
@@ -103,10 +105,8 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
 
     parameters = parameters.resolved()
     assert parameters.groups is not None and parameters.rounds is not None
-    threads, load = torch.get_num_threads(), os.getloadavg()[0]
-    torch.set_num_threads(1)
-    enabled = gc.isenabled()
-    try:
+    load, enabled = os.getloadavg()[0], gc.isenabled()
+    with one_torch_thread(), contextlib.ExitStack() as after:
         steps = {groups: _steps(groups, parameters) for groups in parameters.groups}
         for functions in steps.values():
             for step in functions.values():
@@ -114,6 +114,8 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
                     step()
         gc.collect()
         gc.disable()
+        if enabled:
+            after.callback(gc.enable)
         rows = []
         for number in progress(range(parameters.rounds), "rounds of steps", parameters.rounds):
             turn = 1 if number % 2 == 0 else -1
@@ -124,10 +126,6 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
                     step()
                     seconds, wall = time.process_time() - spent, time.perf_counter() - start
                     rows.append((groups, groups * (groups - 1), method, number, seconds, wall))
-    finally:
-        torch.set_num_threads(threads)
-        if enabled:
-            gc.enable()
     machine = {
         "cores": os.cpu_count() or 1,
         "load before": load,

@@ -29,6 +29,7 @@ from fairfront.studies import experiments
 from fairfront.studies.experiments import EXPERIMENTS, SOURCES
 from fairfront.studies.hypergrids import TOLERANCE
 from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.threads import one_torch_thread
 
 __all__ = [
     "PAPER",
@@ -230,7 +231,6 @@ def run(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.Data
 
 
 def _train(unit: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
-    import torch
 
     assert unit.experiment and unit.seeds and unit.source and unit.epochs and unit.share
     (name,), (method,), (source,) = unit.experiment, unit.methods, unit.source
@@ -246,10 +246,8 @@ def _train(unit: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFra
     overrides = {key: value for key in _OVERRIDES if key in takes and (value := getattr(unit, key)) is not None}
     if method == "adam":
         overrides.pop("beta", None)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     started = time.process_time()
-    try:
+    with one_torch_thread():
         result = experiments.train(
             name,
             method,
@@ -263,8 +261,6 @@ def _train(unit: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFra
             options={"progress": lambda items, words, total=None: progress(items, f"{name}, {method}", total)},
             **overrides,
         )
-    finally:
-        torch.set_num_threads(threads)
     seconds = time.process_time() - started
     key = {"experiment": name, "method": method, "seed": seed}
     epochs = result.history.epoch.to_numpy()

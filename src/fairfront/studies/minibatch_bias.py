@@ -25,6 +25,7 @@ from fairfront.runs.progress import ProgressFunction
 from fairfront.studies.instances import Instance
 from fairfront.studies.parameters import StudyParameters, meta
 from fairfront.theory.check import Check
+from fairfront.threads import one_torch_thread
 
 __all__ = [
     "TITLE",
@@ -229,7 +230,8 @@ def _in_one_variable(parameters: Parameters, progress: ProgressFunction) -> dict
 
 
 def _networks(parameters: Parameters, progress: ProgressFunction) -> dict[str, pd.DataFrame]:
-    return {"training": pd.concat(list(_training(parameters, progress)), ignore_index=True)}
+    with one_torch_thread():
+        return {"training": pd.concat(list(_training(parameters, progress)), ignore_index=True)}
 
 
 def _frame(cases: dict[str, list[Any]]) -> pd.DataFrame:
@@ -467,12 +469,9 @@ def _sampling(scored: dict[str, Any], generator: np.random.Generator) -> Iterato
 
 def _training(parameters: Parameters, progress: ProgressFunction) -> Iterator[pd.DataFrame]:
     """Yield each network's history: Adam and SPBM with both objectives, and SPBM with p held at a floor."""
-    import torch
-
     from fairfront.constrained import PairwiseGroups, PenalizedParameters, Rows, SPBMParameters, train_mlp
 
     assert parameters.epochs is not None and parameters.epoch_batches is not None and parameters.seeds is not None
-    torch.set_num_threads(1)
     data = parameters.instances()[1].load(0.0)
     X, y, groups = data.rows("all")
     rows = Rows.of(X[:, 1:], y, groups)

@@ -25,6 +25,7 @@ from fairfront.plotting import METHODS, panels, style
 from fairfront.runs.ledger import Measurement
 from fairfront.runs.progress import ProgressFunction
 from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.threads import one_torch_thread
 
 if TYPE_CHECKING:
     from fairfront.pde import Configuration
@@ -305,16 +306,13 @@ def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def _trained(
     case: _Case, parameters: Parameters, *, keep: bool
 ) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame, pd.DataFrame | None]:
-    import torch
 
     from fairfront import pde
 
     name = pde.EXPERIMENTS[case.experiment]
     configuration = settings(case.experiment, case.configuration, case.method, case.change, parameters.iterations)
     assert parameters.evaluations is not None
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the matrices are small, and the numbers are then the same on every machine with many
-    try:
+    with one_torch_thread():
         result = pde.train(
             name,
             case.method,
@@ -323,8 +321,6 @@ def _trained(
             evaluate_every=max(1, configuration.iterations // parameters.evaluations),
         )
         mesh = _mesh(name, result.network) if keep and parameters.maps else None
-    finally:
-        torch.set_num_threads(threads)
     key = {**dataclasses.asdict(case), "seed": parameters.seed + case.seed}
     history = pd.DataFrame({**key, **result.history})
     conditions = pd.DataFrame(
