@@ -122,14 +122,13 @@ _DIGIT = 5e-4
 class Parameters(GridParameters):
     """What the study can be told; ``fairfront describe ablations`` shows the same in a table."""
 
-    ablation: tuple[str, ...] = field(default=ABLATIONS, metadata=meta(help="rows of the tables", choices=ABLATIONS))
+    ablation: tuple[str, ...] = field(
+        default=ABLATIONS, metadata=meta(help="rows of the tables", choices=ABLATIONS, distinct=True)
+    )
     configurations: tuple[int, int, int, int, int, int, int, int] | None = field(
         default=None,
         metadata=meta(help="entries of an ablation's grid beside the selected one, for E1 to E8", low=0, high=1000),
     )
-
-    def _may_repeat(self) -> tuple[str, ...]:
-        return (*super()._may_repeat(), "configurations")
 
 
 def datasets(parameters: Parameters) -> tuple[str, ...]:

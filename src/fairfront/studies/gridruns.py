@@ -18,6 +18,7 @@ from fairfront.runs.progress import ProgressFunction
 from fairfront.studies import experiments, hypergrids
 from fairfront.studies.hypergrids import Choice, Kind
 from fairfront.studies.parameters import StudyParameters, meta
+from fairfront.threads import one_torch_thread
 
 if TYPE_CHECKING:
     from fairfront.pde import Configuration
@@ -148,9 +149,12 @@ class GridParameters(StudyParameters):
     """What studies of grids have in common: experiments, seeds, the length of runs, and which entries make a part."""
 
     experiment: tuple[str, ...] | None = field(
-        default=None, metadata=meta(help="experiments; by default those whose data are at hand", choices=EXPERIMENTS)
+        default=None,
+        metadata=meta(help="experiments; by default those whose data are at hand", choices=EXPERIMENTS, distinct=True),
     )
-    seeds: tuple[int, ...] | None = field(default=None, metadata=meta(help="seeds, each counted from seed", low=0))
+    seeds: tuple[int, ...] | None = field(
+        default=None, metadata=meta(help="seeds, each counted from seed", low=0, distinct=True)
+    )
     first: int = field(default=0, metadata=meta(help="first of the entries that is trained", low=0))
     last: int | None = field(default=None, metadata=meta(help="the entry before which to stop; none: all", low=1))
     chunk: int | None = field(default=None, metadata=meta(help="entries of a part of the study", low=1))
@@ -160,7 +164,9 @@ class GridParameters(StudyParameters):
     )
     source: tuple[str, ...] | None = field(
         default=None,
-        metadata=meta(help="sources that experiments are to take", choices=lambda: tuple(experiments.SOURCES)),
+        metadata=meta(
+            help="sources that experiments are to take", choices=lambda: tuple(experiments.SOURCES), distinct=True
+        ),
     )
     rows: int | None = field(default=None, metadata=meta(help="rows at most, of E1 to E5", low=100))
     iterations: int | None = field(default=None, metadata=meta(help="steps of a run of E6 to E8", low=1, high=10**6))
@@ -173,18 +179,8 @@ class GridParameters(StudyParameters):
     def __post_init__(self) -> None:
         """Check what no single field can."""
         super().__post_init__()
-        for item in dataclasses.fields(self):
-            values = getattr(self, item.name)
-            repeats = isinstance(values, tuple) and (not values or len(set(values)) < len(values))
-            if repeats and item.name not in self._may_repeat():
-                words = ", ".join(map(str, values)) or "none"
-                raise ArgumentError(item.name, f"must name each once, got {words}")
         if self.last is not None and self.last <= self.first:
             raise ArgumentError("last", f"is {self.last}: no entry from {self.first} on", f"above {self.first}")
-
-    def _may_repeat(self) -> tuple[str, ...]:
-        """Return the fields in which a value may occur twice."""
-        return ("network",)
 
     def resolved(self) -> Self:
         """Return the same with the profile's sizes and the sources that are read.
@@ -329,11 +325,12 @@ def train(
     else:
         found = _single(experiment, method, choices, seeds, sizes, progress)
     rows, parts = [], []
-    for choice, seed, loss, start, collapsed, values in _on_one_thread(found):
-        key = {"experiment": experiment, "method": method, "configuration": str(choice)}
-        settings = {name: choice.row.get(name) for name in SETTINGS}
-        rows.append({**key, **settings, "seed": seed, "loss": loss, "start": start, "collapsed": collapsed})
-        parts += [{**key, "seed": seed, "part": part, "value": value} for part, value in values.items()]
+    with one_torch_thread():
+        for choice, seed, loss, start, collapsed, values in found:
+            key = {"experiment": experiment, "method": method, "configuration": str(choice)}
+            settings = {name: choice.row.get(name) for name in SETTINGS}
+            rows.append({**key, **settings, "seed": seed, "loss": loss, "start": start, "collapsed": collapsed})
+            parts += [{**key, "seed": seed, "part": part, "value": value} for part, value in values.items()]
     words = dict.fromkeys(("phi", "rule"), "str")
     numbers = dict.fromkeys([name for name in SETTINGS if name not in words], "float64")
     runs = pd.DataFrame(rows).astype(numbers)
@@ -343,18 +340,6 @@ def train(
 
 
 _Found = Iterator[tuple[Choice, int, float, float, bool, dict[str, float]]]
-
-
-def _on_one_thread(found: _Found) -> _Found:
-    """Yield what is found, with one thread for torch: the networks are small, and more would change the last digits."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield from found
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _stacked(

@@ -72,7 +72,7 @@ LOW = 0.1
 class Parameters(GridParameters):
     """What the study can be told; ``fairfront describe robustness`` shows the same in a table."""
 
-    methods: tuple[str, ...] = field(default=_METHODS, metadata=meta(help="methods", choices=_METHODS))
+    methods: tuple[str, ...] = field(default=_METHODS, metadata=meta(help="methods", choices=_METHODS, distinct=True))
     configurations: int | None = field(
         default=None, metadata=meta(help="entries of each fairness grid, at most", low=2, high=1000)
     )

@@ -25,7 +25,6 @@ from fairfront.theory.check import Check
 
 __all__ = [
     "CENTRE",
-    "CONSTRAINTS",
     "HEIGHT",
     "Formula",
     "KKTPoint",
@@ -206,8 +205,6 @@ CENTRE = (2.0, 1.0)
 """Where the objective |x - CENTRE|^2 has its unconstrained minimum."""
 HEIGHT = 0.75
 """Bound of the second constraint, x_2 <= HEIGHT, which is not active at the solution."""
-CONSTRAINTS = ("|x|^2 <= 1", "x_2 <= 3/4")
-"""The constraints in words."""
 
 
 def objective(x: Any) -> Any:
