@@ -42,20 +42,23 @@ class Instance:
     groups: int | None = None
 
     @classmethod
-    def parse(cls, words: str, *, seed: int = 0, groups: int | None = None) -> Self:
+    def parse(cls, words: str, *, seed: int = 0, groups: int | None = None, argument: str = "partition") -> Self:
         """Return the instance that ``data:attribute`` or ``data:attribute+attribute`` names.
 
         Raises
         ------
         ArgumentError
-            For another form, or an unknown data set or attribute.
+            For another form, or an unknown data set or attribute; it names `argument`.
         """
         name, _, listed = words.partition(":")
-        known = info(name)
-        if not listed:
+        try:
+            known = info(name)
+            chosen = tuple(known.attribute(attribute).name for attribute in listed.split("+") if attribute)
+        except ArgumentError as error:
+            raise ArgumentError(argument, f"{words!r}: {error.argument} {error.problem}", error.remedy) from None
+        if not chosen:
             attributes = ", ".join(attribute.name for attribute in known.sensitive)
-            raise ArgumentError("partition", f"{words!r} names no attribute", f"{name}:ATTRIBUTE, of {attributes}")
-        chosen = tuple(known.attribute(attribute).name for attribute in listed.split("+"))
+            raise ArgumentError(argument, f"{words!r} names no attribute", f"{name}:ATTRIBUTE, of {attributes}")
         return cls(name, chosen, seed, groups)
 
     @property
