@@ -147,7 +147,8 @@ present(study.table_factor(tables), digits=2)
 #
 # Where the best weights are at a vertex, Frank-Wolfe has them in its first step. Where they are inside, the weights move by
 # about $2/T$ in every step to the end, and $\varphi$ stays of the order $1/T^2$ above its minimum where it is quadratic. In the
-# median it takes {glue:text}`frank_wolfe_evaluations` evaluations (500 iterations, each with value and gradient, are 1,002);
+# median it takes {glue:text}`frank_wolfe_evaluations` evaluations ({glue:text}`limit` iterations, each with value and gradient,
+# are {glue:text}`limit_evaluations`);
 # SLSQP takes {glue:text}`slsqp_evaluations` as stated and {glue:text}`packaged_evaluations` as packaged.
 
 # %% tags=["hide-input"]
