@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from importlib import resources
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -57,8 +57,8 @@ class Choice:
 
 @cache
 def _file() -> dict[str, Any]:
-    path = Path(__file__).parent / "grids" / "hyperparameters.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    text = resources.files(__package__).joinpath("grids", "hyperparameters.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 def factors(kind: Kind, method: str) -> dict[str, list[Any]]:
